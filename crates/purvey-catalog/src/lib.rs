@@ -1,0 +1,1 @@
+//! The Service role without HTTP: records, store, generations, pages, cursors.

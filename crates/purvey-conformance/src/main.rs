@@ -1,0 +1,2 @@
+//! Adapter that lets the protocol's test vectors drive Purvey.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Search capabilities: sources, and what is effective after merging.

@@ -1,0 +1,1 @@
+//! Bounded decoding: bytes to JSON, or nothing.

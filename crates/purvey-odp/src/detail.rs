@@ -1,0 +1,1 @@
+//! detail_fields: what Full adds over Terse.

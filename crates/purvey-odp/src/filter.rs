@@ -1,0 +1,1 @@
+//! Filter Definitions and Filter Expressions.

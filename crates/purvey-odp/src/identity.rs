@@ -1,0 +1,1 @@
+//! Origins, identifiers, Resource Identity.

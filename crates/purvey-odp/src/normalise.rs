@@ -1,0 +1,1 @@
+//! What an Agent drops from newer documents before validating.

@@ -1,0 +1,1 @@
+//! The Service Document.

@@ -1,0 +1,1 @@
+//! Sort Definitions and keys.

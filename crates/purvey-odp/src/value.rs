@@ -1,0 +1,1 @@
+//! The filter value model: typed scalars.

@@ -1,0 +1,1 @@
+//! Purvey's HTTP surfaces.

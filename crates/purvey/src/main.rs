@@ -1,0 +1,2 @@
+//! Publish a catalog, discover any, run the work that is picked.
+fn main() {}
