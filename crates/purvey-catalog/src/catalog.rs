@@ -1,0 +1,1 @@
+//! The facade: one catalog in one data directory.

@@ -1,0 +1,1 @@
+//! Export: NDJSON and manifest.

@@ -1,0 +1,1 @@
+//! Generations: immutable, numbered snapshots of the index.

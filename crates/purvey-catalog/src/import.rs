@@ -1,0 +1,1 @@
+//! Import: files to records to a generation.

@@ -1,0 +1,1 @@
+//! The indexer: committed changes become generations.

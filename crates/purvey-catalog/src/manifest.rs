@@ -1,0 +1,1 @@
+//! The manifest: catalog.toml.

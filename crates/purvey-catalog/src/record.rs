@@ -1,0 +1,1 @@
+//! Records: a resource with its translations.

@@ -1,0 +1,1 @@
+//! Segments: immutable sorted files of rendered documents.
