@@ -87,7 +87,8 @@ impl CursorKeys {
             return Self::decode(&path, &bytes);
         }
         let mut contents = vec![0; KEY_BYTES + 1];
-        getrandom::fill(&mut contents[1..]).map_err(|error| Error::io(&path)(std::io::Error::other(error)))?;
+        getrandom::fill(&mut contents[1..])
+            .map_err(|error| Error::io(&path)(std::io::Error::other(error)))?;
         durability.write_secret_once(&path, &KEYS.wrap(&contents))?;
         // Another process may have been faster: what is in the file counts.
         let bytes = read(&path)?.unwrap_or_default();
@@ -100,7 +101,10 @@ impl CursorKeys {
         if keys.is_empty() || !rest.is_empty() {
             return Err(corrupt(path, "it holds no keys"));
         }
-        let key = |[id, bytes @ ..]: &[u8; KEY_BYTES + 1]| Key { id: *id, bytes: *bytes };
+        let key = |[id, bytes @ ..]: &[u8; KEY_BYTES + 1]| Key {
+            id: *id,
+            bytes: *bytes,
+        };
         Ok(Self(keys.iter().map(key).collect()))
     }
 
@@ -112,20 +116,28 @@ impl CursorKeys {
         let sealed = encode(cursor).and_then(|plain| {
             let key = self.0.last()?;
             let head = [FORMAT, key.id];
-            let sealed = Aes256Siv::new(&key.bytes.into()).encrypt([head], &plain).ok()?;
+            let sealed = Aes256Siv::new(&key.bytes.into())
+                .encrypt([head], &plain)
+                .ok()?;
             Some([head.as_slice(), &sealed].concat())
         });
         let text = sealed.map(|sealed| URL_SAFE_NO_PAD.encode(sealed));
-        text.filter(|text| text.len() < TEXT_BYTES).ok_or_else(|| Error::Conflict {
-            detail: "the continuation is too long".to_owned(),
-        })
+        text.filter(|text| text.len() < TEXT_BYTES)
+            .ok_or_else(|| Error::Conflict {
+                detail: "the continuation is too long".to_owned(),
+            })
     }
 
     /// Reads a cursor that this Service issued for the expected operation and context.
     ///
     /// # Errors
     /// [`Error::CursorInvalid`] when it is not one; [`Error::CursorExpired`] when it is, and its time is over at `now`.
-    pub fn open_cursor(&self, text: &str, expected: &Expected<'_>, now: u64) -> Result<Cursor, Error> {
+    pub fn open_cursor(
+        &self,
+        text: &str,
+        expected: &Expected<'_>,
+        now: u64,
+    ) -> Result<Cursor, Error> {
         let cursor = self.unseal(text).ok_or(Error::CursorInvalid)?;
         let same = cursor.operation == expected.operation
             && cursor.scope.as_deref() == expected.scope
@@ -147,7 +159,9 @@ impl CursorKeys {
         let (head, sealed) = bytes.split_first_chunk::<2>()?;
         let [FORMAT, id] = *head else { return None };
         let key = self.0.iter().find(|key| key.id == id)?;
-        let plain = Aes256Siv::new(&key.bytes.into()).decrypt([head], sealed).ok()?;
+        let plain = Aes256Siv::new(&key.bytes.into())
+            .decrypt([head], sealed)
+            .ok()?;
         decode(&plain)
     }
 }

@@ -151,7 +151,11 @@ impl Generation {
         bytes.extend(head);
         bytes.extend(splice.as_bytes());
         part.segment.read(&(span.start + 1..span.end), &mut bytes)?;
-        let language = part.segment.languages().get(usize::from(choice.language)).cloned();
+        let language = part
+            .segment
+            .languages()
+            .get(usize::from(choice.language))
+            .cloned();
         Ok(Some(Item { bytes, language }))
     }
 
@@ -174,7 +178,10 @@ impl Generation {
     /// # Errors
     /// [`Error::Corrupt`] with the first damaged document; [`Error::Io`].
     pub fn verify(&self) -> Result<(), Error> {
-        self.parts.iter().flatten().try_for_each(|part| part.segment.verify())
+        self.parts
+            .iter()
+            .flatten()
+            .try_for_each(|part| part.segment.verify())
     }
 }
 
@@ -184,7 +191,9 @@ impl Part {
     }
 
     fn find_live(&self, id: &str) -> Option<u32> {
-        self.segment.find(id).filter(|ordinal| !self.dead.contains(*ordinal))
+        self.segment
+            .find(id)
+            .filter(|ordinal| !self.dead.contains(*ordinal))
     }
 
     /// First live ordinal that is not before `ordinal`; the segment's length when there is none.
@@ -199,6 +208,8 @@ impl Part {
     fn end_of_dead(&self, ordinal: u32) -> u32 {
         let mut dead = self.dead.iter();
         dead.advance_to(ordinal);
-        dead.next_range().map_or(ordinal, |run| *run.end()).saturating_add(1)
+        dead.next_range()
+            .map_or(ordinal, |run| *run.end())
+            .saturating_add(1)
     }
 }

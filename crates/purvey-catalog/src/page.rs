@@ -33,7 +33,10 @@ pub fn page(
     next: impl FnOnce(&str) -> Result<String, Error>,
 ) -> Result<PageBody, Error> {
     let max_bytes = query.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
-    let query = ListQuery { max_bytes, ..*query };
+    let query = ListQuery {
+        max_bytes,
+        ..*query
+    };
     let mut bytes = Vec::with_capacity(16 * 1024);
     bytes.extend(HEAD);
     let outcome = generation.list(&query, &mut bytes)?;

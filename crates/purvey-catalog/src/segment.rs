@@ -16,8 +16,8 @@ mod standin;
 mod writer;
 
 pub(crate) use merge::merge;
-pub use reader::Segment;
 pub(crate) use reader::Region;
+pub use reader::Segment;
 pub use standin::Representation;
 pub use writer::{Entry, SegmentWriter, Variant};
 
@@ -46,7 +46,9 @@ impl SegmentId {
 
     /// The segment that a file name stands for.
     pub(crate) fn of_file(name: &str) -> Option<Self> {
-        let digits = name.strip_suffix(".seg").filter(|digits| digits.len() == 16)?;
+        let digits = name
+            .strip_suffix(".seg")
+            .filter(|digits| digits.len() == 16)?;
         u64::from_str_radix(digits, 16).ok().map(Self)
     }
 }

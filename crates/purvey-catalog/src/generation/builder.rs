@@ -27,7 +27,11 @@ impl GenerationBuilder {
             Some(base) => (base.meta.clone(), base.parts.clone()),
             None => (meta(&[]), [Vec::new(), Vec::new()]),
         };
-        Self { registry, meta, parts }
+        Self {
+            registry,
+            meta,
+            parts,
+        }
     }
 
     /// Replaces the manifest blob.
@@ -64,7 +68,9 @@ impl GenerationBuilder {
 
     /// Whether a document exists.
     pub fn contains(&self, kind: ResourceType, id: &str) -> bool {
-        self.parts[slot(kind)].iter().any(|part| part.find_live(id).is_some())
+        self.parts[slot(kind)]
+            .iter()
+            .any(|part| part.find_live(id).is_some())
     }
 
     /// Documents of a kind.
@@ -94,7 +100,11 @@ impl GenerationBuilder {
             .filter(|part| is_chosen(part))
             .map(|part| (part.segment.as_ref(), part.dead.as_ref()))
             .collect();
-        let merged = merge(self.registry.dir(), &sources, self.registry.durability().clone())?;
+        let merged = merge(
+            self.registry.dir(),
+            &sources,
+            self.registry.durability().clone(),
+        )?;
         let merged = merged.map(|id| self.registry.open(id)).transpose()?;
         parts.retain(|part| !is_chosen(part));
         parts.extend(merged.map(|segment| Part {
@@ -111,11 +121,14 @@ impl GenerationBuilder {
     /// `None` when it is too large for the format.
     pub(super) fn encode(&self, number: u64, epoch: u64) -> Option<Vec<u8>> {
         let entries = |parts: &'_ [Part]| {
-            let entries = parts.iter().map(|part| (part.segment.segment_id(), part.dead.clone()));
+            let entries = parts
+                .iter()
+                .map(|part| (part.segment.segment_id(), part.dead.clone()));
             entries.collect::<Vec<_>>()
         };
         let [collections, offerings] = [entries(&self.parts[0]), entries(&self.parts[1])];
-        let parts = [&collections, &offerings].map(|parts| parts.iter().map(|(id, dead)| (*id, dead.as_ref())));
+        let parts = [&collections, &offerings]
+            .map(|parts| parts.iter().map(|(id, dead)| (*id, dead.as_ref())));
         file::encode(number, epoch, self.meta.digest, parts)
     }
 
@@ -170,7 +183,9 @@ fn choose(parts: &[Part]) -> Option<Vec<SegmentId>> {
             None => tiers.push((tier, vec![id])),
         }
     }
-    let full = tiers.into_iter().find(|(_, members)| members.len() > TIER_SEGMENTS);
+    let full = tiers
+        .into_iter()
+        .find(|(_, members)| members.len() > TIER_SEGMENTS);
     full.map(|(_, members)| members)
 }
 
@@ -184,7 +199,9 @@ struct Tier<'a> {
 impl<'a> Tier<'a> {
     fn of(part: &'a Part) -> Self {
         Self {
-            size: (part.live() / SMALL_DOCUMENTS).checked_ilog10().map_or(0, |tens| tens + 1),
+            size: (part.live() / SMALL_DOCUMENTS)
+                .checked_ilog10()
+                .map_or(0, |tens| tens + 1),
             language: part.segment.languages().first(),
         }
     }
@@ -194,7 +211,11 @@ impl<'a> Tier<'a> {
 mod tests {
     #[test]
     fn tiers_begin_at_powers_of_ten_from_a_thousand_on() {
-        let size = |live: u64| (live / super::SMALL_DOCUMENTS).checked_ilog10().map_or(0, |tens| tens + 1);
+        let size = |live: u64| {
+            (live / super::SMALL_DOCUMENTS)
+                .checked_ilog10()
+                .map_or(0, |tens| tens + 1)
+        };
         let sizes = [1, 999, 1_000, 9_999, 10_000, 100_000, 1_100_000].map(size);
         assert_eq!(sizes, [0, 0, 1, 1, 2, 3, 4]);
     }

@@ -70,15 +70,22 @@ impl Generations {
             }
         }
         for name in names(self.generations_dir())? {
-            if is_temporary(&name) || file::meta_of_file(&name).is_some_and(|meta| !metas.contains(&meta)) {
-                self.durability().remove(&self.generations_dir().join(&name))?;
+            if is_temporary(&name)
+                || file::meta_of_file(&name).is_some_and(|meta| !metas.contains(&meta))
+            {
+                self.durability()
+                    .remove(&self.generations_dir().join(&name))?;
             }
         }
         Ok(collected)
     }
 
     /// Deletes the generations that may go and returns the numbers of the others.
-    fn delete_generations(&self, current: Option<u64>, collected: &mut Collected) -> Result<HashSet<u64>, Error> {
+    fn delete_generations(
+        &self,
+        current: Option<u64>,
+        collected: &mut Collected,
+    ) -> Result<HashSet<u64>, Error> {
         // Nobody pins while this decides and deletes; see `pin`.
         let _pins = self.pins().lock()?;
         let now = self.clock().now();
@@ -91,7 +98,10 @@ impl Generations {
             let superseded = current.is_some_and(|current| number < current);
             if current == Some(number) || (superseded && self.pins().holds(number, now)?) {
                 kept.insert(number);
-            } else if self.durability().remove(&self.generations_dir().join(&name))? {
+            } else if self
+                .durability()
+                .remove(&self.generations_dir().join(&name))?
+            {
                 collected.generations += 1;
             }
         }
@@ -113,11 +123,15 @@ impl Generations {
             segments,
             meta: file.meta,
         });
-        self.known_references().lock().insert(number, Arc::clone(&references));
+        self.known_references()
+            .lock()
+            .insert(number, Arc::clone(&references));
         Ok(references)
     }
 }
 
 fn is_temporary(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|ending| ending == TEMPORARY)
+    Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == TEMPORARY)
 }

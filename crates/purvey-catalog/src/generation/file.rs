@@ -91,7 +91,10 @@ pub(super) fn encode_current(number: u64) -> Vec<u8> {
 }
 
 pub(super) fn decode_current(path: &Path, bytes: &[u8]) -> Result<u64, Error> {
-    let number = CURRENT.unwrap(path, bytes)?.try_into().map(u64::from_le_bytes);
+    let number = CURRENT
+        .unwrap(path, bytes)?
+        .try_into()
+        .map(u64::from_le_bytes);
     number.map_err(|_| corrupt(path, "it holds no number"))
 }
 

@@ -75,19 +75,32 @@ impl<'a> Lookup<'a> {
     pub(super) fn new(segment: &'a Segment, preferred: &[LanguageTag]) -> Self {
         let table = segment.languages();
         let default = table.first();
-        let foreign = preferred.first().is_some_and(|first| Some(first) != default);
-        let splice = default.filter(|_| foreign).map(|tag| format!("\"language\":\"{}\",", tag.as_str()));
-        let places = preferred.iter().filter_map(|tag| table.iter().position(|known| known == tag));
+        let foreign = preferred
+            .first()
+            .is_some_and(|first| Some(first) != default);
+        let splice = default
+            .filter(|_| foreign)
+            .map(|tag| format!("\"language\":\"{}\",", tag.as_str()));
+        let places = preferred
+            .iter()
+            .filter_map(|tag| table.iter().position(|known| known == tag));
         let mut wanted: Vec<u16> = places.filter_map(|at| u16::try_from(at).ok()).collect();
         if !segment.names_languages() {
             // Nothing goes past the language that every document has.
-            let end = wanted.iter().position(|at| *at == 0).unwrap_or(wanted.len());
+            let end = wanted
+                .iter()
+                .position(|at| *at == 0)
+                .unwrap_or(wanted.len());
             wanted.truncate(end);
         }
         if !segment.has_variants() {
             wanted.clear();
         }
-        Self { segment, wanted, splice }
+        Self {
+            segment,
+            wanted,
+            splice,
+        }
     }
 
     pub(super) fn splice(&self) -> &str {
@@ -97,8 +110,16 @@ impl<'a> Lookup<'a> {
     pub(super) fn choose(&self, ordinal: u32) -> Choice {
         let named = self.segment.named_language(ordinal);
         let own = named.unwrap_or_default();
-        for wanted in self.wanted.iter().copied().take_while(|wanted| *wanted != own) {
-            let variant = self.segment.variant_languages(ordinal).position(|language| language == wanted);
+        for wanted in self
+            .wanted
+            .iter()
+            .copied()
+            .take_while(|wanted| *wanted != own)
+        {
+            let variant = self
+                .segment
+                .variant_languages(ordinal)
+                .position(|language| language == wanted);
             if variant.is_some() {
                 return Choice {
                     variant,
@@ -127,7 +148,9 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     /// `None` when nothing of the segment is wanted.
     fn new(part: &'a Part, query: &ListQuery<'_>) -> Option<Self> {
-        let start = query.after.map_or(0, |after| part.segment.seek_after(after));
+        let start = query
+            .after
+            .map_or(0, |after| part.segment.seek_after(after));
         let members = match query.scope {
             ListScope::All => None,
             ListScope::Collection(collection) => {
@@ -174,8 +197,15 @@ struct Pick {
     span: Range<u64>,
 }
 
-pub(super) fn list(parts: &[Part], query: &ListQuery<'_>, out: &mut Vec<u8>) -> Result<ListOutcome, Error> {
-    let mut heads: Vec<Head<'_>> = parts.iter().filter_map(|part| Head::new(part, query)).collect();
+pub(super) fn list(
+    parts: &[Part],
+    query: &ListQuery<'_>,
+    out: &mut Vec<u8>,
+) -> Result<ListOutcome, Error> {
+    let mut heads: Vec<Head<'_>> = parts
+        .iter()
+        .filter_map(|part| Head::new(part, query))
+        .collect();
     let (picks, more) = pick(&mut heads, query);
     let mut rest = picks.as_slice();
     let mut scratch = Vec::new();
@@ -194,10 +224,17 @@ pub(super) fn list(parts: &[Part], query: &ListQuery<'_>, out: &mut Vec<u8>) -> 
         if !seen.contains(&key) {
             seen.push(key);
             let table = heads[pick.head].part.segment.languages();
-            languages.extend(table.get(usize::from(key.1)).filter(|tag| !languages.contains(tag)).cloned());
+            languages.extend(
+                table
+                    .get(usize::from(key.1))
+                    .filter(|tag| !languages.contains(tag))
+                    .cloned(),
+            );
         }
     }
-    let last_id = picks.last().map(|pick| heads[pick.head].part.segment.id(pick.ordinal).to_owned());
+    let last_id = picks
+        .last()
+        .map(|pick| heads[pick.head].part.segment.id(pick.ordinal).to_owned());
     Ok(ListOutcome {
         count: picks.len(),
         last_id,
@@ -220,9 +257,15 @@ fn pick(heads: &mut [Head<'_>], query: &ListQuery<'_>) -> (Vec<Pick>, bool) {
                 break;
             }
             let choice = head.lookup.choose(ordinal);
-            let variant = choice.variant.and_then(|at| segment.variant_span(region, ordinal, at));
+            let variant = choice
+                .variant
+                .and_then(|at| segment.variant_span(region, ordinal, at));
             let span = variant.unwrap_or_else(|| segment.span(region, ordinal, ordinal));
-            let splice = if choice.splice { head.lookup.splice().len() } else { 0 };
+            let splice = if choice.splice {
+                head.lookup.splice().len()
+            } else {
+                0
+            };
             let len = (span.end - span.start) as usize + splice + usize::from(!picks.is_empty());
             if picks.len() >= query.limit || (!picks.is_empty() && bytes + len > query.max_bytes) {
                 return (picks, true);
@@ -273,7 +316,12 @@ fn run_len(picks: &[Pick]) -> usize {
     1 + picks.windows(2).take_while(|pair| joined(pair)).count()
 }
 
-fn append_run(heads: &[Head<'_>], run: &[Pick], out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Error> {
+fn append_run(
+    heads: &[Head<'_>],
+    run: &[Pick],
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+) -> Result<(), Error> {
     let (Some(first), Some(last)) = (run.first(), run.last()) else {
         return Ok(());
     };
@@ -289,7 +337,8 @@ fn append_run(heads: &[Head<'_>], run: &[Pick], out: &mut Vec<u8>, scratch: &mut
         if at > 0 {
             out.push(b',');
         }
-        let text = &scratch[(pick.span.start - span.start) as usize..(pick.span.end - span.start) as usize];
+        let text = &scratch
+            [(pick.span.start - span.start) as usize..(pick.span.end - span.start) as usize];
         if pick.choice.splice {
             out.push(b'{');
             out.extend(head.lookup.splice().as_bytes());

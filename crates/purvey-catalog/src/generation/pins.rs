@@ -42,15 +42,21 @@ impl Pins {
 
     /// Whether the pin is known to last until then, without touching the disk.
     pub(super) fn covers(&self, number: u64, until: u64) -> bool {
-        self.known.lock().get(&number).is_some_and(|known| *known >= until)
+        self.known
+            .lock()
+            .get(&number)
+            .is_some_and(|known| *known >= until)
     }
 
     /// Writes a pin; call it under [`Self::lock`].
     pub(super) fn write(&self, number: u64, until: u64) -> Result<(), Error> {
-        let until = until.checked_next_multiple_of(PIN_STEP_SECONDS).unwrap_or(u64::MAX);
+        let until = until
+            .checked_next_multiple_of(PIN_STEP_SECONDS)
+            .unwrap_or(u64::MAX);
         // Another process may have pinned it for longer.
         let until = until.max(self.read(number)?.unwrap_or_default());
-        self.durability.write(&self.path(number), &PIN.wrap(&until.to_le_bytes()))?;
+        self.durability
+            .write(&self.path(number), &PIN.wrap(&until.to_le_bytes()))?;
         self.known.lock().insert(number, until);
         Ok(())
     }
@@ -80,7 +86,11 @@ impl Pins {
         self.known.lock().retain(|number, _| stays(*number));
         for name in names(&self.dir)? {
             let gone = name.parse().map_or_else(
-                |_| Path::new(&name).extension().is_some_and(|ending| ending == TEMPORARY),
+                |_| {
+                    Path::new(&name)
+                        .extension()
+                        .is_some_and(|ending| ending == TEMPORARY)
+                },
                 |number| !stays(number),
             );
             if gone {
@@ -95,8 +105,13 @@ impl Pins {
         let Some(bytes) = read(&path)? else {
             return Ok(None);
         };
-        let until = PIN.unwrap(&path, &bytes)?.try_into().map(u64::from_le_bytes);
-        until.map(Some).map_err(|_| corrupt(&path, "it holds no time"))
+        let until = PIN
+            .unwrap(&path, &bytes)?
+            .try_into()
+            .map(u64::from_le_bytes);
+        until
+            .map(Some)
+            .map_err(|_| corrupt(&path, "it holds no time"))
     }
 
     fn path(&self, number: u64) -> PathBuf {

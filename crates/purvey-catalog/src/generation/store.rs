@@ -52,7 +52,11 @@ impl Generations {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_with(dir: &Path, clock: Arc<dyn Clock>, durability: Durability) -> Result<Self, Error> {
+    pub fn open_with(
+        dir: &Path,
+        clock: Arc<dyn Clock>,
+        durability: Durability,
+    ) -> Result<Self, Error> {
         let segments_dir = durability.create_dir(dir, "segments")?;
         let generations_dir = durability.create_dir(dir, "generations")?;
         let pins = Pins::new(durability.create_dir(dir, "pins")?, durability.clone());
@@ -89,7 +93,9 @@ impl Generations {
     pub fn refresh(&self) -> Result<bool, Error> {
         let mut number = self.read_current()?;
         for _ in 0..ATTEMPTS {
-            let Some(wanted) = number else { return Ok(false) };
+            let Some(wanted) = number else {
+                return Ok(false);
+            };
             if self.current().is_some_and(|known| known.number >= wanted) {
                 return Ok(false);
             }
@@ -110,7 +116,11 @@ impl Generations {
 
     /// Makes a generation current unless a newer one is; tells whether it did.
     fn adopt(&self, generation: Arc<Generation>) -> bool {
-        let older = |known: &Option<Arc<Generation>>| known.as_ref().is_none_or(|known| known.number < generation.number);
+        let older = |known: &Option<Arc<Generation>>| {
+            known
+                .as_ref()
+                .is_none_or(|known| known.number < generation.number)
+        };
         let before = self.current.rcu(|known| match known {
             known if older(known) => Some(Arc::clone(&generation)),
             known => known.clone(),
@@ -199,7 +209,11 @@ impl Generations {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn segment_writer(&self, _lock: &IndexLock, languages: &[LanguageTag]) -> Result<SegmentWriter, Error> {
+    pub fn segment_writer(
+        &self,
+        _lock: &IndexLock,
+        languages: &[LanguageTag],
+    ) -> Result<SegmentWriter, Error> {
         SegmentWriter::create(&self.registry.dir, languages, self.durability.clone())
     }
 
@@ -210,7 +224,10 @@ impl Generations {
     pub fn builder(&self, _lock: &IndexLock) -> Result<GenerationBuilder, Error> {
         self.refresh()?;
         let base = self.current();
-        Ok(GenerationBuilder::new(Arc::clone(&self.registry), base.as_deref()))
+        Ok(GenerationBuilder::new(
+            Arc::clone(&self.registry),
+            base.as_deref(),
+        ))
     }
 
     /// Begins a generation from nothing.
@@ -231,7 +248,8 @@ impl Generations {
         epoch: u64,
     ) -> Result<Arc<Generation>, Error> {
         if let Some(current) = self.read_current()?.filter(|current| *current >= number) {
-            let detail = format!("generation {number} does not come after the current one, {current}");
+            let detail =
+                format!("generation {number} does not come after the current one, {current}");
             return Err(Error::Conflict { detail });
         }
         builder.merge()?;
@@ -239,14 +257,20 @@ impl Generations {
         let (digest, meta) = builder.meta();
         let meta_path = file::meta_path(&self.generations_dir, digest);
         if !meta_path.exists() {
-            self.durability.write(&meta_path, &file::encode_meta(meta))?;
+            self.durability
+                .write(&meta_path, &file::encode_meta(meta))?;
         }
-        let encoded = builder.encode(number, epoch).ok_or_else(|| Error::Conflict {
-            detail: "the generation has too many segments for its format".to_owned(),
-        })?;
+        let encoded = builder
+            .encode(number, epoch)
+            .ok_or_else(|| Error::Conflict {
+                detail: "the generation has too many segments for its format".to_owned(),
+            })?;
+        self.durability.write(
+            &GenerationFile::path(&self.generations_dir, number),
+            &encoded,
+        )?;
         self.durability
-            .write(&GenerationFile::path(&self.generations_dir, number), &encoded)?;
-        self.durability.write(&self.current_path, &file::encode_current(number))?;
+            .write(&self.current_path, &file::encode_current(number))?;
         let generation = Arc::new(builder.into_generation(number, epoch));
         self.adopt(Arc::clone(&generation));
         if let Err(error) = self.collect_with(lock) {
@@ -326,8 +350,12 @@ impl Generations {
 
     /// Lets go of what belongs to generations that are gone.
     pub(super) fn forget(&self, kept: &HashSet<u64>) {
-        self.opened.lock().retain(|opened| kept.contains(&opened.number));
-        self.references.lock().retain(|number, _| kept.contains(number));
+        self.opened
+            .lock()
+            .retain(|opened| kept.contains(&opened.number));
+        self.references
+            .lock()
+            .retain(|number, _| kept.contains(number));
     }
 
     pub(super) fn known_references(&self) -> &Mutex<HashMap<u64, Arc<References>>> {

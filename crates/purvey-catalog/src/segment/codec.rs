@@ -88,7 +88,11 @@ impl Frame {
     pub(crate) fn unwrap<'a>(&self, path: &Path, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
         let mut decoder = Decoder(bytes);
         self.head(path, &mut decoder)?;
-        let contents = decoder.0.len().checked_sub(8).and_then(|len| decoder.bytes(len));
+        let contents = decoder
+            .0
+            .len()
+            .checked_sub(8)
+            .and_then(|len| decoder.bytes(len));
         let (Some(contents), Some(sum)) = (contents, decoder.u64()) else {
             return Err(corrupt(path, "it is cut short"));
         };

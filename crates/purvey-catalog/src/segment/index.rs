@@ -143,7 +143,9 @@ impl Index {
 
     /// Adds a document; its ordinal, or `None` when the segment is full.
     pub(super) fn push(&mut self, id: &str, terse_len: u32, full_len: u32) -> Option<u32> {
-        let ordinal = u32::try_from(self.ids.len()).ok().filter(|at| *at < u32::MAX)?;
+        let ordinal = u32::try_from(self.ids.len())
+            .ok()
+            .filter(|at| *at < u32::MAX)?;
         self.ids.push(id)?;
         if (ordinal as usize).is_multiple_of(FENCE) {
             self.fences.push(id)?;
@@ -154,7 +156,13 @@ impl Index {
     }
 
     /// Adds a variant of the document that was added last.
-    pub(super) fn push_variant(&mut self, ordinal: u32, language: u16, terse_len: u32, full_len: u32) {
+    pub(super) fn push_variant(
+        &mut self,
+        ordinal: u32,
+        language: u16,
+        terse_len: u32,
+        full_len: u32,
+    ) {
         self.variants.push(VariantPlace {
             ordinal,
             language,
@@ -167,7 +175,11 @@ impl Index {
 
     /// Lengths of the Full, Terse and variant parts.
     pub(super) fn region_lens(&self) -> [u64; 3] {
-        [self.full.region_len(), self.terse.region_len(), self.variants_len]
+        [
+            self.full.region_len(),
+            self.terse.region_len(),
+            self.variants_len,
+        ]
     }
 
     /// First ordinal whose id is not before `id`.
@@ -190,9 +202,14 @@ impl Index {
 
     /// The variants of one document.
     pub(super) fn variants_of(&self, ordinal: u32) -> &[VariantPlace] {
-        let start = self.variants.partition_point(|variant| variant.ordinal < ordinal);
+        let start = self
+            .variants
+            .partition_point(|variant| variant.ordinal < ordinal);
         let rest = &self.variants[start..];
-        let len = rest.iter().take_while(|variant| variant.ordinal == ordinal).count();
+        let len = rest
+            .iter()
+            .take_while(|variant| variant.ordinal == ordinal)
+            .count();
         &rest[..len]
     }
 
@@ -266,23 +283,38 @@ impl Index {
             ..Self::new(Vec::new())
         };
         for _ in 0..decoder.u16()? {
-            index.languages.push(LanguageTag::parse(decoder.text()?).ok()?);
+            index
+                .languages
+                .push(LanguageTag::parse(decoder.text()?).ok()?);
         }
         for _ in 0..decoder.u32()? {
             let (ordinal, language) = (decoder.u32()?, decoder.u16()?);
-            index.check(index.named.last().map(|last| last.0), ordinal, count, language)?;
+            index.check(
+                index.named.last().map(|last| last.0),
+                ordinal,
+                count,
+                language,
+            )?;
             index.named.push((ordinal, language));
         }
         for _ in 0..decoder.u32()? {
             let (ordinal, language) = (decoder.u32()?, decoder.u16()?);
             let (terse_len, full_len) = (decoder.u32()?, decoder.u32()?);
-            index.check(index.variants.last().map(|last| last.ordinal), ordinal, count, language)?;
+            index.check(
+                index.variants.last().map(|last| last.ordinal),
+                ordinal,
+                count,
+                language,
+            )?;
             index.push_variant(ordinal, language, terse_len, full_len);
         }
         for _ in 0..decoder.u32()? {
             let collection = decoder.text()?.to_owned();
             let members = RoaringBitmap::deserialize_from(decoder.block()?).ok()?;
-            members.max().is_none_or(|last| last < count).then_some(())?;
+            members
+                .max()
+                .is_none_or(|last| last < count)
+                .then_some(())?;
             index.postings.insert(collection, members);
         }
         index.variants.shrink_to_fit();

@@ -26,22 +26,42 @@ pub(crate) fn merge(
     let mut table: Vec<LanguageTag> = Vec::new();
     let mut languages = Vec::new();
     for (segment, _) in sources {
-        let mapped: Vec<u16> = segment.languages().iter().map(|tag| place(&mut table, tag)).collect();
+        let mapped: Vec<u16> = segment
+            .languages()
+            .iter()
+            .map(|tag| place(&mut table, tag))
+            .collect();
         languages.push(mapped);
     }
     let mut writer = SegmentWriter::create(dir, &table, durability)?;
-    let mut heads: Vec<Head<'_>> = sources.iter().map(|(segment, dead)| Head::new(segment, dead)).collect();
+    let mut heads: Vec<Head<'_>> = sources
+        .iter()
+        .map(|(segment, dead)| Head::new(segment, dead))
+        .collect();
     while let Some(at) = smallest(&heads) {
         let head = &mut heads[at];
         let (segment, ordinal) = (head.segment, head.next);
-        let map = |language: u16| languages[at].get(usize::from(language)).copied().unwrap_or(u16::MAX);
+        let map = |language: u16| {
+            languages[at]
+                .get(usize::from(language))
+                .copied()
+                .unwrap_or(u16::MAX)
+        };
         let (terse, full, sums) = head.copier.document(ordinal)?;
         let language = segment.named_language(ordinal).map(map);
         let new = writer.push_document(segment.id(ordinal), terse, full, language, sums)?;
         for (place, language) in segment.variant_languages(ordinal).enumerate() {
             let (terse, full, sums) = head.copier.variant(ordinal, place)?;
             let language = map(language);
-            writer.push_variant(new, &Variant { language, terse, full }, sums)?;
+            writer.push_variant(
+                new,
+                &Variant {
+                    language,
+                    terse,
+                    full,
+                },
+                sums,
+            )?;
         }
         head.moved[ordinal as usize] = new;
         head.advance();
@@ -64,15 +84,21 @@ pub(crate) fn merge(
 }
 
 fn place(table: &mut Vec<LanguageTag>, tag: &LanguageTag) -> u16 {
-    let at = table.iter().position(|known| known == tag).unwrap_or_else(|| {
-        table.push(tag.clone());
-        table.len() - 1
-    });
+    let at = table
+        .iter()
+        .position(|known| known == tag)
+        .unwrap_or_else(|| {
+            table.push(tag.clone());
+            table.len() - 1
+        });
     u16::try_from(at).unwrap_or(u16::MAX)
 }
 
 fn smallest(heads: &[Head<'_>]) -> Option<usize> {
-    let alive = heads.iter().enumerate().filter(|(_, head)| head.next < head.segment.len());
+    let alive = heads
+        .iter()
+        .enumerate()
+        .filter(|(_, head)| head.next < head.segment.len());
     alive
         .min_by(|(_, a), (_, b)| a.segment.id(a.next).cmp(b.segment.id(b.next)))
         .map(|(at, _)| at)
@@ -148,8 +174,12 @@ impl<'a> Copier<'a> {
         }
         self.variants_before = (ordinal, before);
         let sums = self.sums.sums(u64::from(ordinal) + before)?;
-        let terse = self.terse.get(self.segment.span(Region::Terse, ordinal, ordinal))?;
-        let full = self.full.get(self.segment.span(Region::Full, ordinal, ordinal))?;
+        let terse = self
+            .terse
+            .get(self.segment.span(Region::Terse, ordinal, ordinal))?;
+        let full = self
+            .full
+            .get(self.segment.span(Region::Full, ordinal, ordinal))?;
         checked(self.segment, ordinal, (terse, full, sums))
     }
 

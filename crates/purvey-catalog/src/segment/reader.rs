@@ -54,12 +54,14 @@ impl Segment {
         if len < HEADER_BYTES + FOOTER_BYTES {
             return Err(corrupt(&path, "it is cut short"));
         }
-        file.read_exact_at(&mut header, 0).map_err(Error::io(&path))?;
+        file.read_exact_at(&mut header, 0)
+            .map_err(Error::io(&path))?;
         FRAME.head(&path, &mut Decoder(&header))?;
         let mut footer = [0; FOOTER_BYTES as usize];
         file.read_exact_at(&mut footer, len - FOOTER_BYTES)
             .map_err(Error::io(&path))?;
-        let (lens, index_sum) = read_footer(&footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
+        let (lens, index_sum) =
+            read_footer(&footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
         let mut starts = [HEADER_BYTES; 6];
         for (at, len) in lens.iter().enumerate() {
             starts[at + 1] = starts[at]
@@ -70,7 +72,8 @@ impl Segment {
             return Err(corrupt(&path, "its length does not match"));
         }
         let mut bytes = vec![0; usize::try_from(lens[4]).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut bytes, starts[4]).map_err(Error::io(&path))?;
+        file.read_exact_at(&mut bytes, starts[4])
+            .map_err(Error::io(&path))?;
         if xxh3_64(&bytes) != index_sum {
             return Err(corrupt(&path, "the checksum of its index does not match"));
         }
@@ -163,7 +166,10 @@ impl Segment {
 
     /// The languages of a document's variants, in the order in which they were written.
     pub(crate) fn variant_languages(&self, ordinal: u32) -> impl ExactSizeIterator<Item = u16> {
-        self.index.variants_of(ordinal).iter().map(|variant| variant.language)
+        self.index
+            .variants_of(ordinal)
+            .iter()
+            .map(|variant| variant.language)
     }
 
     /// Where in the file the items from `first` to `last` lie, with the commas between them.
@@ -177,7 +183,12 @@ impl Segment {
     }
 
     /// Where in the file the variant at place `at` of a document lies.
-    pub(crate) fn variant_span(&self, region: Region, ordinal: u32, at: usize) -> Option<Range<u64>> {
+    pub(crate) fn variant_span(
+        &self,
+        region: Region,
+        ordinal: u32,
+        at: usize,
+    ) -> Option<Range<u64>> {
         let variant: &VariantPlace = self.index.variants_of(ordinal).get(at)?;
         let start = self.starts[2] + variant.start;
         let middle = start + u64::from(variant.terse_len);
@@ -200,7 +211,12 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::NotFound`] past the end.
-    pub fn append_item(&self, representation: Representation, ordinal: u32, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub fn append_item(
+        &self,
+        representation: Representation,
+        ordinal: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         if ordinal >= self.len() {
             return Err(Error::NotFound);
         }
@@ -223,7 +239,10 @@ impl Segment {
     pub fn verify(&self) -> Result<(), Error> {
         for ordinal in 1..self.len() {
             if self.id(ordinal - 1) >= self.id(ordinal) {
-                return Err(corrupt(&self.path, format!("{} is out of order", self.id(ordinal))));
+                return Err(corrupt(
+                    &self.path,
+                    format!("{} is out of order", self.id(ordinal)),
+                ));
             }
         }
         let mut copier = super::merge::Copier::new(self);

@@ -63,9 +63,15 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn create(dir: &Path, languages: &[LanguageTag], durability: Durability) -> Result<Self, Error> {
+    pub fn create(
+        dir: &Path,
+        languages: &[LanguageTag],
+        durability: Durability,
+    ) -> Result<Self, Error> {
         let (id, full) = loop {
-            let id = SegmentId(getrandom::u64().map_err(|error| Error::io(dir)(std::io::Error::other(error)))?);
+            let id = SegmentId(
+                getrandom::u64().map_err(|error| Error::io(dir)(std::io::Error::other(error)))?,
+            );
             if id.path(dir).exists() {
                 continue;
             }
@@ -109,7 +115,8 @@ impl SegmentWriter {
     /// (4 GiB of ids); [`Error::Io`]. The segment is useless after an error: drop the writer.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), Error> {
         let sums = (xxh3_64(entry.full) as u32, xxh3_64(entry.terse) as u32);
-        let ordinal = self.push_document(entry.id, entry.terse, entry.full, entry.language, sums)?;
+        let ordinal =
+            self.push_document(entry.id, entry.terse, entry.full, entry.language, sums)?;
         for variant in entry.variants {
             let sums = (xxh3_64(variant.full) as u32, xxh3_64(variant.terse) as u32);
             self.push_variant(ordinal, variant, sums)?;
@@ -138,7 +145,9 @@ impl SegmentWriter {
         sums: (u32, u32),
     ) -> Result<u32, Error> {
         if self.last_id.as_deref().is_some_and(|last| last >= id) {
-            return Err(conflict(format!("the id {id} does not come after the one before it")));
+            return Err(conflict(format!(
+                "the id {id} does not come after the one before it"
+            )));
         }
         if id.is_empty() || id.len() > 255 {
             return Err(conflict(format!("an id has {} bytes", id.len())));
@@ -163,15 +172,22 @@ impl SegmentWriter {
     }
 
     /// Adds a variant of the document added last.
-    pub(super) fn push_variant(&mut self, ordinal: u32, variant: &Variant<'_>, sums: (u32, u32)) -> Result<(), Error> {
+    pub(super) fn push_variant(
+        &mut self,
+        ordinal: u32,
+        variant: &Variant<'_>,
+        sums: (u32, u32),
+    ) -> Result<(), Error> {
         self.check_language(variant.language, false)?;
         let (terse_len, full_len) = (item_len(variant.terse)?, item_len(variant.full)?);
-        self.index.push_variant(ordinal, variant.language, terse_len, full_len);
+        self.index
+            .push_variant(ordinal, variant.language, terse_len, full_len);
         let part = match &mut self.variants {
             Some(part) => part,
-            None => self
-                .variants
-                .insert(Part::create(beside(&self.id.path(&self.dir), "variants.tmp"))?),
+            None => self.variants.insert(Part::create(beside(
+                &self.id.path(&self.dir),
+                "variants.tmp",
+            ))?),
         };
         // The sums of variants lie among those of the documents, in the order of writing.
         part.write(variant.terse)?;
@@ -189,7 +205,9 @@ impl SegmentWriter {
         if absent || usize::from(language) < self.index.languages.len() {
             return Ok(());
         }
-        Err(conflict(format!("there is no language {language} in the segment's table")))
+        Err(conflict(format!(
+            "there is no language {language} in the segment's table"
+        )))
     }
 
     /// Completes the file; its contents are durable, its name when the generation is published.
@@ -220,8 +238,10 @@ impl SegmentWriter {
         self.full.write(&index)?;
         self.full.write(&footer)?;
         self.full.flush()?;
-        self.durability.sync_file(self.full.file.get_ref(), &self.full.path)?;
-        self.durability.rename(&self.full.path, &self.id.path(&self.dir))?;
+        self.durability
+            .sync_file(self.full.file.get_ref(), &self.full.path)?;
+        self.durability
+            .rename(&self.full.path, &self.id.path(&self.dir))?;
         Ok(self.id)
     }
 }
@@ -275,10 +295,15 @@ impl Part {
         other.flush()?;
         let source = other.file.get_mut();
         let len = source.stream_position().map_err(Error::io(&other.path))?;
-        source.seek(SeekFrom::Start(0)).map_err(Error::io(&other.path))?;
+        source
+            .seek(SeekFrom::Start(0))
+            .map_err(Error::io(&other.path))?;
         let copied = copy(source, self.file.get_mut()).map_err(Error::io(&self.path))?;
         if copied != len {
-            return Err(corrupt(&other.path, "it changed while the segment was being written"));
+            return Err(corrupt(
+                &other.path,
+                "it changed while the segment was being written",
+            ));
         }
         Ok(())
     }
