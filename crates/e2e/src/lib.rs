@@ -1,1 +1,25 @@
 //! Drives the real binary over real sockets; never shipped.
+//!
+//! The support that the tests share:
+//! - [`binary`]: finds (and builds) `purvey` and runs its commands;
+//! - [`server`]: a running `purvey serve`, to be stopped or killed;
+//! - [`client`]: HTTP requests and traversals, with answers kept whole;
+//! - [`sample`]: small catalogs;
+//! - [`fault`]: power cuts: what a process wrote, and what a disk may hold of it afterwards;
+//! - [`random`]: choices that a seed repeats.
+//!
+//! A failure in here is a failing test, so it panics with what happened.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "test support: a failure here is a failing test"
+)]
+
+pub mod binary;
+pub mod client;
+pub mod fault;
+pub mod random;
+pub mod sample;
+pub mod server;

@@ -1,0 +1,439 @@
+//! The disk: what is durable, what is pending, and what may be found after a power cut.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use super::log::{Log, Step};
+use crate::random::Random;
+
+/// How a power cut treats what was not made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// None of it is there.
+    Nothing,
+    /// All of it is there, as after a killed process.
+    Everything,
+    /// All names, no data: the empty file behind a rename.
+    NamesOnly,
+    /// All data, no names.
+    DataOnly,
+    /// Names up to some point in time, as a journal keeps them; data at random.
+    Journal,
+    /// Each name and each piece of data on its own.
+    Random,
+}
+
+impl Style {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Nothing,
+        Self::Everything,
+        Self::NamesOnly,
+        Self::DataOnly,
+        Self::Journal,
+        Self::Random,
+    ];
+}
+
+type NodeId = usize;
+const ROOT: NodeId = 0;
+
+#[derive(Clone, Debug)]
+enum Node {
+    File(FileNode),
+    Directory(DirectoryNode),
+}
+
+#[derive(Clone, Debug, Default)]
+struct FileNode {
+    durable: Vec<u8>,
+    live: Vec<u8>,
+    pending: Vec<Edit>,
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Write { offset: usize, data: Vec<u8> },
+    Resize(usize),
+}
+
+#[derive(Clone, Debug, Default)]
+struct DirectoryNode {
+    durable: BTreeMap<String, NodeId>,
+    live: BTreeMap<String, NodeId>,
+}
+
+/// A change of names that happens whole or not at all; an `fsync` of `decided_by` makes it durable.
+#[derive(Clone, Debug)]
+struct NameChange {
+    decided_by: NodeId,
+    sets: Vec<(NodeId, String, Option<NodeId>)>,
+}
+
+/// A directory tree in three versions: as the processes see it, as it is surely on disk, and what lies between.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    nodes: Vec<Node>,
+    by_inode: HashMap<u64, NodeId>,
+    names: Vec<NameChange>,
+    done: usize,
+}
+
+impl Disk {
+    /// The directory as it is now, all of it durable.
+    pub(super) fn of(root: &Path) -> Self {
+        let mut disk = Self {
+            nodes: Vec::new(),
+            by_inode: HashMap::new(),
+            names: Vec::new(),
+            done: 0,
+        };
+        disk.load(root);
+        disk
+    }
+
+    fn load(&mut self, path: &Path) -> NodeId {
+        let metadata = fs::symlink_metadata(path).expect("a readable directory");
+        let id = self.nodes.len();
+        self.by_inode.insert(metadata.ino(), id);
+        if metadata.is_dir() {
+            self.nodes.push(Node::Directory(DirectoryNode::default()));
+            let mut entries = BTreeMap::new();
+            for entry in fs::read_dir(path).expect("a readable directory") {
+                let entry = entry.expect("a readable directory");
+                let name = entry.file_name().into_string().expect("UTF-8 file names");
+                entries.insert(name, self.load(&entry.path()));
+            }
+            self.nodes[id] = Node::Directory(DirectoryNode {
+                durable: entries.clone(),
+                live: entries,
+            });
+        } else {
+            let content = fs::read(path).expect("a readable file");
+            self.nodes.push(Node::File(FileNode {
+                durable: content.clone(),
+                live: content,
+                pending: Vec::new(),
+            }));
+        }
+        id
+    }
+
+    /// Goes on to this cut of the log; a disk only goes forward.
+    pub fn replay(&mut self, log: &Log, cut: usize) {
+        assert!(self.done <= cut, "a disk only goes forward");
+        for step in &log.steps[self.done..cut] {
+            self.step(log, step);
+        }
+        self.done = cut;
+    }
+
+    fn step(&mut self, log: &Log, step: &Step) {
+        match step {
+            Step::Create { path, inode } => self.add(path, *inode, Node::File(FileNode::default())),
+            Step::MakeDirectory { path, inode } => {
+                self.add(path, *inode, Node::Directory(DirectoryNode::default()))
+            }
+            Step::Write {
+                inode,
+                offset,
+                data,
+            } => {
+                let offset = usize::try_from(*offset).expect("a small file");
+                self.edit(
+                    *inode,
+                    Edit::Write {
+                        offset,
+                        data: log.bytes[data.clone()].to_vec(),
+                    },
+                );
+            }
+            Step::Resize { inode, size } => {
+                self.edit(
+                    *inode,
+                    Edit::Resize(usize::try_from(*size).expect("a small file")),
+                );
+            }
+            Step::Link { path, inode } => {
+                let node = self.known(*inode);
+                let (directory, name) = self.place(path);
+                self.change(directory, vec![(directory, name, Some(node))]);
+            }
+            Step::Rename { from, to } => {
+                let (source, old) = self.place(from);
+                let (target, new) = self.place(to);
+                let node = self.directory(source).live[&old];
+                // A rename onto another name of the same file does nothing.
+                if self.directory(target).live.get(&new) != Some(&node) {
+                    self.change(target, vec![(source, old, None), (target, new, Some(node))]);
+                }
+            }
+            Step::Unlink { path } | Step::RemoveDirectory { path } => {
+                let (directory, name) = self.place(path);
+                self.change(directory, vec![(directory, name, None)]);
+            }
+            Step::Sync { inode } => {
+                let id = self.known(*inode);
+                self.sync(id);
+            }
+            Step::SyncAll => (0..self.nodes.len()).for_each(|id| self.sync(id)),
+            Step::Mark(_) => {}
+        }
+    }
+
+    fn add(&mut self, path: &str, inode: u64, node: Node) {
+        let id = self.nodes.len();
+        self.nodes.push(node);
+        self.by_inode.insert(inode, id);
+        // A file opened without a name has none until it is linked.
+        if !path.is_empty() {
+            let (directory, name) = self.place(path);
+            self.change(directory, vec![(directory, name, Some(id))]);
+        }
+    }
+
+    fn change(&mut self, decided_by: NodeId, sets: Vec<(NodeId, String, Option<NodeId>)>) {
+        for (directory, name, node) in &sets {
+            set(&mut self.directory_mut(*directory).live, name, *node);
+        }
+        self.names.push(NameChange { decided_by, sets });
+    }
+
+    fn edit(&mut self, inode: u64, edit: Edit) {
+        let id = self.known(inode);
+        let Node::File(file) = &mut self.nodes[id] else {
+            panic!("data written to a directory")
+        };
+        match &edit {
+            Edit::Write { offset, data } => {
+                let end = offset + data.len();
+                if file.live.len() < end {
+                    file.live.resize(end, 0);
+                }
+                file.live[*offset..end].copy_from_slice(data);
+            }
+            Edit::Resize(size) => file.live.resize(*size, 0),
+        }
+        file.pending.push(edit);
+    }
+
+    fn sync(&mut self, id: NodeId) {
+        match &mut self.nodes[id] {
+            Node::File(file) => {
+                if !file.pending.is_empty() {
+                    file.durable.clone_from(&file.live);
+                    file.pending.clear();
+                }
+            }
+            Node::Directory(_) => {
+                for change in std::mem::take(&mut self.names) {
+                    if change.decided_by == id {
+                        for (directory, name, node) in &change.sets {
+                            set(&mut self.directory_mut(*directory).durable, name, *node);
+                        }
+                    } else {
+                        self.names.push(change);
+                    }
+                }
+            }
+        }
+    }
+
+    fn known(&self, inode: u64) -> NodeId {
+        *self
+            .by_inode
+            .get(&inode)
+            .unwrap_or_else(|| panic!("a change to a file that the log never saw made: {inode}"))
+    }
+
+    fn place(&self, path: &str) -> (NodeId, String) {
+        let mut parts: Vec<&str> = path.split('/').collect();
+        let name = parts.pop().expect("a name");
+        let directory = parts.iter().fold(ROOT, |id, part| {
+            *self
+                .directory(id)
+                .live
+                .get(*part)
+                .unwrap_or_else(|| panic!("no directory for {path} in the log"))
+        });
+        (directory, name.to_owned())
+    }
+
+    fn directory(&self, id: NodeId) -> &DirectoryNode {
+        let Node::Directory(directory) = &self.nodes[id] else {
+            panic!("a file where a directory must be")
+        };
+        directory
+    }
+
+    fn directory_mut(&mut self, id: NodeId) -> &mut DirectoryNode {
+        let Node::Directory(directory) = &mut self.nodes[id] else {
+            panic!("a file where a directory must be")
+        };
+        directory
+    }
+
+    /// Panics unless the tree as the processes see it is what this directory holds (but for SQLite's shared memory, which
+    /// is written through a mapping).
+    pub(super) fn assert_is(&self, root: &Path) {
+        self.compare(ROOT, root);
+    }
+
+    fn compare(&self, id: NodeId, path: &Path) {
+        match &self.nodes[id] {
+            Node::File(file) => {
+                if !is_shared_memory(&path.to_string_lossy()) {
+                    let real = fs::read(path).unwrap_or_default();
+                    assert!(
+                        real == file.live,
+                        "{} was written past the file layer",
+                        path.display()
+                    );
+                }
+            }
+            Node::Directory(directory) => {
+                let mut real: Vec<String> = fs::read_dir(path)
+                    .expect("a readable directory")
+                    .map(|entry| {
+                        entry
+                            .expect("an entry")
+                            .file_name()
+                            .into_string()
+                            .expect("UTF-8 file names")
+                    })
+                    .collect();
+                real.sort();
+                let live: Vec<String> = directory.live.keys().cloned().collect();
+                assert_eq!(
+                    real,
+                    live,
+                    "{} was changed past the file layer",
+                    path.display()
+                );
+                directory
+                    .live
+                    .iter()
+                    .for_each(|(name, child)| self.compare(*child, &path.join(name)));
+            }
+        }
+    }
+
+    /// Writes the directory as it may be found after a power cut here, into `target`, which is made.
+    pub fn after_power_cut(&self, style: Style, random: &mut Random, target: &Path) {
+        let unit = *random.pick(&[512, 4096]);
+        let (happened, among) = (
+            random.within(0..self.names.len() + 1),
+            random.within(0..101),
+        );
+        let mut entries: HashMap<NodeId, BTreeMap<String, NodeId>> = HashMap::new();
+        for (index, change) in self.names.iter().enumerate() {
+            let apply = match style {
+                Style::Nothing | Style::DataOnly => false,
+                Style::Everything | Style::NamesOnly => true,
+                Style::Journal => index < happened,
+                Style::Random => random.chance(among),
+            };
+            for (directory, name, node) in change.sets.iter().filter(|_| apply) {
+                let names = entries
+                    .entry(*directory)
+                    .or_insert_with(|| self.directory(*directory).durable.clone());
+                set(names, name, *node);
+            }
+        }
+        self.write_out(ROOT, target, &entries, &mut |path, file| match style {
+            _ if is_shared_memory(path) => garbage(file.live.len(), random),
+            Style::Nothing | Style::NamesOnly => file.durable.clone(),
+            Style::Everything | Style::DataOnly => file.live.clone(),
+            Style::Journal | Style::Random => torn(file, unit, random),
+        });
+    }
+
+    fn write_out(
+        &self,
+        id: NodeId,
+        path: &Path,
+        entries: &HashMap<NodeId, BTreeMap<String, NodeId>>,
+        content: &mut impl FnMut(&str, &FileNode) -> Vec<u8>,
+    ) {
+        match &self.nodes[id] {
+            Node::File(file) => {
+                fs::write(path, content(&path.to_string_lossy(), file)).expect("room for an image")
+            }
+            Node::Directory(directory) => {
+                fs::create_dir_all(path).expect("room for an image");
+                for (name, child) in entries.get(&id).unwrap_or(&directory.durable) {
+                    self.write_out(*child, &path.join(name), entries, content);
+                }
+            }
+        }
+    }
+}
+
+fn set(names: &mut BTreeMap<String, NodeId>, name: &str, node: Option<NodeId>) {
+    match node {
+        Some(node) => names.insert(name.to_owned(), node),
+        None => names.remove(name),
+    };
+}
+
+fn is_shared_memory(path: &str) -> bool {
+    path.ends_with("-shm")
+}
+
+/// What a mapping leaves behind: whatever.
+fn garbage(length: usize, random: &mut Random) -> Vec<u8> {
+    (0..length)
+        .map(|_| random.bits().to_le_bytes()[0])
+        .collect()
+}
+
+/// The file with some of its pending edits. Each unit of it, and its size, shows the edits up to a time of its own.
+fn torn(file: &FileNode, unit: usize, random: &mut Random) -> Vec<u8> {
+    let all = file.pending.len();
+    if all == 0 {
+        return file.durable.clone();
+    }
+    let moment = |random: &mut Random| match random.within(0..3) {
+        0 => 0,
+        1 => all,
+        _ => random.within(0..all + 1),
+    };
+    let until = moment(random);
+    let size = file.pending[..until]
+        .iter()
+        .fold(file.durable.len(), |size, edit| match edit {
+            Edit::Write { offset, data } => size.max(offset + data.len()),
+            Edit::Resize(size) => *size,
+        });
+    let mut bytes = file.durable.clone();
+    bytes.resize(bytes.len().max(size), 0);
+    // Half of the time all units stop at the same edit: a plain prefix of what was written, its last edit torn.
+    let together = random.chance(50).then(|| moment(random));
+    let moments: Vec<usize> = (0..=bytes.len() / unit)
+        .map(|_| together.unwrap_or_else(|| moment(random)))
+        .collect();
+    for (index, edit) in file.pending.iter().enumerate() {
+        let (from, to) = match edit {
+            Edit::Write { offset, data } => (*offset, (offset + data.len()).min(bytes.len())),
+            Edit::Resize(size) => (*size, bytes.len()),
+        };
+        let mut at = from;
+        while at < to {
+            let end = to.min((at / unit + 1) * unit);
+            let last = together.is_some() && index == moments[0] && random.chance(50);
+            if index < moments[at / unit] || last {
+                match edit {
+                    Edit::Write { offset, data } => {
+                        bytes[at..end].copy_from_slice(&data[at - offset..end - offset])
+                    }
+                    Edit::Resize(_) => bytes[at..end].fill(0),
+                }
+            }
+            at = end;
+        }
+    }
+    bytes.truncate(size);
+    bytes
+}
