@@ -1,4 +1,10 @@
 //! The file layer itself: it must find what a careless program loses, and nothing in a careful one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a failure in a test's helper is the test's failure"
+)]
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -121,4 +127,14 @@ fn every_missing_sync_is_found() {
             "{way}: its loss was not found"
         );
     }
+}
+
+#[test]
+#[should_panic(expected = "was written past the file layer")]
+fn a_change_that_the_layer_did_not_see_is_noticed() {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("value"), "before").unwrap();
+    let recorder = Recorder::start(directory.path());
+    std::fs::write(directory.path().join("value"), "after").unwrap();
+    let _ = recorder.finish();
 }

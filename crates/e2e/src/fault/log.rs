@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Mark;
+use crate::random::Random;
 
 /// One step of the log. Names are relative to the recorded directory; `data` is a range of the log's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +144,26 @@ impl Log {
             .iter()
             .position(|step| *step == Step::Mark(mark))
             .map(|index| index + 1)
+    }
+
+    /// A cut at random: anywhere, or (as often) just before or after a step that changes names or makes something durable,
+    /// since most steps are plain writes of data.
+    #[must_use]
+    pub fn cut(&self, random: &mut Random) -> usize {
+        let any = random.within(0..self.cuts());
+        if random.chance(50) {
+            return any;
+        }
+        let plain = |step: &Step| {
+            matches!(
+                step,
+                Step::Write { .. } | Step::Resize { .. } | Step::Mark(_)
+            )
+        };
+        let turning = self.steps[any.min(self.steps.len())..]
+            .iter()
+            .position(|step| !plain(step));
+        turning.map_or(any, |distance| any + distance + random.within(0..2))
     }
 
     /// How many steps make something durable.
