@@ -1,1 +1,225 @@
 //! Sealed continuations.
+//!
+//! A cursor is everything that the next page depends on, sealed with AES-SIV: nobody but this Service can make or change one, and the same page
+//! always gives the same text, so that ETags stay. Text: base64url of format (1 byte), key id (1 byte), and the sealed contents.
+
+use crate::Error;
+use crate::fs::{Durability, read};
+use crate::segment::Representation;
+use crate::segment::codec::{Decoder, Frame, corrupt, put_text};
+use aes_siv::KeyInit;
+use aes_siv::siv::Aes256Siv;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use purvey_odp::language::LanguageTag;
+use purvey_odp::limits;
+use std::path::Path;
+
+/// Expiries are rounded up to this: pages handed out around the same time are the same bytes.
+pub const EXPIRY_STEP_SECONDS: u64 = 900;
+
+const FORMAT: u8 = 1;
+/// Longest text that is looked at; the longest `next` is shorter.
+const TEXT_BYTES: usize = limits::NEXT_CHARS;
+const KEYS: Frame = Frame {
+    magic: *b"PURVKEYS",
+    format: 1,
+};
+const KEY_BYTES: usize = 64;
+
+/// What a continuation goes on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The protocol's name of the operation.
+    pub operation: String,
+    /// The Collection that the operation is about, if it is.
+    pub scope: Option<String>,
+    /// Whom the sequence is for; 0 is the anonymous public.
+    pub access: u64,
+    /// Terse or Full.
+    pub representation: Representation,
+    /// Languages in order of preference.
+    pub preferred: Vec<LanguageTag>,
+    /// Items on each page.
+    pub limit: u32,
+    /// The generation that the sequence comes from.
+    pub generation: u64,
+    /// The id after which to go on.
+    pub last_id: String,
+    /// Unix seconds from which it no longer works.
+    pub expires: u64,
+}
+
+/// What a request may resume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected<'a> {
+    /// The protocol's name of the operation.
+    pub operation: &'a str,
+    /// The Collection that the operation is about, if it is.
+    pub scope: Option<&'a str>,
+    /// Who asks.
+    pub access: u64,
+}
+
+/// When a continuation issued at `now` expires: an hour from the next quarter.
+pub fn expiry(now: u64) -> u64 {
+    now.checked_next_multiple_of(EXPIRY_STEP_SECONDS)
+        .unwrap_or(now)
+        .saturating_add(limits::CONTINUATION_SECONDS)
+}
+
+/// The keys that seal cursors: the last one seals, all of them open.
+pub struct CursorKeys(Vec<Key>);
+
+struct Key {
+    id: u8,
+    bytes: [u8; KEY_BYTES],
+}
+
+impl CursorKeys {
+    /// Reads the keys of the data directory `dir`, making the first one when there is none. The file is readable by its owner only.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also when the system has no random bytes; [`Error::Format`]; [`Error::Corrupt`].
+    pub fn open(dir: &Path, durability: &Durability) -> Result<Self, Error> {
+        let path = durability.create_dir(dir, "keys")?.join("cursor");
+        if let Some(bytes) = read(&path)? {
+            return Self::decode(&path, &bytes);
+        }
+        let mut contents = vec![0; KEY_BYTES + 1];
+        getrandom::fill(&mut contents[1..])
+            .map_err(|error| Error::io(&path)(std::io::Error::other(error)))?;
+        durability.write_secret_once(&path, &KEYS.wrap(&contents))?;
+        // Another process may have been faster: what is in the file counts.
+        let bytes = read(&path)?.unwrap_or_default();
+        Self::decode(&path, &bytes)
+    }
+
+    fn decode(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
+        let contents = KEYS.unwrap(path, bytes)?;
+        let (keys, rest) = contents.as_chunks::<{ KEY_BYTES + 1 }>();
+        if keys.is_empty() || !rest.is_empty() {
+            return Err(corrupt(path, "it holds no keys"));
+        }
+        let key = |[id, bytes @ ..]: &[u8; KEY_BYTES + 1]| Key {
+            id: *id,
+            bytes: *bytes,
+        };
+        Ok(Self(keys.iter().map(key).collect()))
+    }
+
+    /// The text of a cursor, in characters that need no escaping in a URL.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when it would be longer than a `next` may be; only oversized ids or languages do that.
+    pub fn seal(&self, cursor: &Cursor) -> Result<String, Error> {
+        let sealed = encode(cursor).and_then(|plain| {
+            let key = self.0.last()?;
+            let head = [FORMAT, key.id];
+            let sealed = Aes256Siv::new(&key.bytes.into())
+                .encrypt([head], &plain)
+                .ok()?;
+            Some([head.as_slice(), &sealed].concat())
+        });
+        let text = sealed.map(|sealed| URL_SAFE_NO_PAD.encode(sealed));
+        text.filter(|text| text.len() < TEXT_BYTES)
+            .ok_or_else(|| Error::Conflict {
+                detail: "the continuation is too long".to_owned(),
+            })
+    }
+
+    /// Reads a cursor that this Service issued for the expected operation and context.
+    ///
+    /// # Errors
+    /// [`Error::CursorInvalid`] when it is not one; [`Error::CursorExpired`] when it is, and its time is over at `now`.
+    pub fn open_cursor(
+        &self,
+        text: &str,
+        expected: &Expected<'_>,
+        now: u64,
+    ) -> Result<Cursor, Error> {
+        let cursor = self.unseal(text).ok_or(Error::CursorInvalid)?;
+        let same = cursor.operation == expected.operation
+            && cursor.scope.as_deref() == expected.scope
+            && cursor.access == expected.access;
+        if !same {
+            return Err(Error::CursorInvalid);
+        }
+        if now >= cursor.expires {
+            return Err(Error::CursorExpired);
+        }
+        Ok(cursor)
+    }
+
+    fn unseal(&self, text: &str) -> Option<Cursor> {
+        if text.len() > TEXT_BYTES {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (head, sealed) = bytes.split_first_chunk::<2>()?;
+        let [FORMAT, id] = *head else { return None };
+        let key = self.0.iter().find(|key| key.id == id)?;
+        let plain = Aes256Siv::new(&key.bytes.into())
+            .decrypt([head], sealed)
+            .ok()?;
+        decode(&plain)
+    }
+}
+
+impl std::fmt::Debug for CursorKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the keys themselves.
+        write!(f, "CursorKeys({})", self.0.len())
+    }
+}
+
+fn encode(cursor: &Cursor) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(128);
+    put_text(&mut out, &cursor.operation)?;
+    out.push(cursor.scope.is_some().into());
+    put_text(&mut out, cursor.scope.as_deref().unwrap_or_default())?;
+    out.extend(cursor.access.to_le_bytes());
+    out.push(match cursor.representation {
+        Representation::Terse => 0,
+        Representation::Full => 1,
+    });
+    out.push(u8::try_from(cursor.preferred.len()).ok()?);
+    for language in &cursor.preferred {
+        put_text(&mut out, language.as_str())?;
+    }
+    out.extend(cursor.limit.to_le_bytes());
+    out.extend(cursor.generation.to_le_bytes());
+    put_text(&mut out, &cursor.last_id)?;
+    out.extend(cursor.expires.to_le_bytes());
+    Some(out)
+}
+
+fn decode(plain: &[u8]) -> Option<Cursor> {
+    let decoder = &mut Decoder(plain);
+    let operation = decoder.text()?.to_owned();
+    let scoped = decoder.u8()? == 1;
+    let scope = decoder.text()?.to_owned();
+    let access = decoder.u64()?;
+    let representation = match decoder.u8()? {
+        0 => Representation::Terse,
+        1 => Representation::Full,
+        _ => return None,
+    };
+    let mut preferred = Vec::new();
+    for _ in 0..decoder.u8()? {
+        preferred.push(LanguageTag::parse(decoder.text()?).ok()?);
+    }
+    let cursor = Cursor {
+        operation,
+        scope: scoped.then_some(scope),
+        access,
+        representation,
+        preferred,
+        limit: decoder.u32()?,
+        generation: decoder.u64()?,
+        last_id: decoder.text()?.to_owned(),
+        expires: decoder.u64()?,
+    };
+    decoder.end()?;
+    Some(cursor)
+}

@@ -1,1 +1,60 @@
 //! Segments: immutable sorted files of rendered documents.
+//!
+//! A segment holds documents in ascending byte order of their ids, each rendered as Terse and Full item bytes, with sparse variants in other
+//! languages and, per Collection, a bitmap of its direct members. Items of one representation lie in id order with a comma between them,
+//! so a page of neighbours is one read.
+//!
+//! File, format 1, little-endian: header (magic, format, 4 zero bytes), Full items, Terse items, variants, sums (4 bytes of xxh3 for each Full, Terse,
+//! and variant), index, footer (lengths of the five parts, xxh3 of the index, xxh3 of the footer). Index and footer are checked when a segment is opened,
+//! items when they are merged or verified.
+
+pub(crate) mod codec;
+mod index;
+mod merge;
+mod reader;
+mod standin;
+mod writer;
+
+pub(crate) use merge::merge;
+pub(crate) use reader::Region;
+pub use reader::Segment;
+pub use standin::Representation;
+pub use writer::{Entry, SegmentWriter, Variant};
+
+use codec::Frame;
+use std::path::{Path, PathBuf};
+
+const FRAME: Frame = Frame {
+    magic: *b"PURVSEGM",
+    format: 1,
+};
+const HEADER_BYTES: u64 = 16;
+const FOOTER_BYTES: u64 = 56;
+
+/// Longest item, in bytes; far above what the protocol lets any record be.
+pub const ITEM_BYTES: usize = 1 << 24;
+
+/// Names a segment. Drawn at random, so an id never returns, not even after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub(crate) u64);
+
+impl SegmentId {
+    /// The file of this segment in the segments' directory.
+    pub fn path(self, dir: &Path) -> PathBuf {
+        dir.join(format!("{self}.seg"))
+    }
+
+    /// The segment that a file name stands for.
+    pub(crate) fn of_file(name: &str) -> Option<Self> {
+        let digits = name
+            .strip_suffix(".seg")
+            .filter(|digits| digits.len() == 16)?;
+        u64::from_str_radix(digits, 16).ok().map(Self)
+    }
+}
+
+impl std::fmt::Display for SegmentId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}

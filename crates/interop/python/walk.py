@@ -1,0 +1,51 @@
+"""The official Python Agent SDK reads a Service: inspect, list every page, retrieve. Prints what it saw as JSON."""
+
+import asyncio
+import json
+import sys
+
+from offering_protocol.agent import ServiceClient
+from offering_protocol.core import Representation
+
+
+async def walk(origin: str, stride: int) -> dict[str, object]:
+    async with ServiceClient(origin, allow_local_network=True) as client:
+        inspection = await client.inspect()
+        offerings: list[str] = []
+        page = await client.list_offerings(Representation.TERSE, 100)
+        while True:
+            offerings += [item.id for item in page.items]
+            if not page.next:
+                break
+            page = await client.continue_offerings(page.next)
+        collections: list[str] = []
+        page = await client.list_collections(Representation.FULL, 7)
+        while True:
+            collections += [item.id for item in page.items]
+            if not page.next:
+                break
+            page = await client.continue_collections(page.next)
+        memberships = 0
+        for identifier in collections:
+            await client.get_collection(identifier)
+            page = await client.list_collection_offerings(identifier, Representation.FULL, 100)
+            while True:
+                memberships += len(page.items)
+                if not page.next:
+                    break
+                page = await client.continue_offerings(page.next)
+        retrieved = 0
+        for identifier in offerings[::stride]:
+            offering = await client.get_offering(identifier)
+            assert offering.id == identifier
+            retrieved += 1
+    return {
+        "name": inspection.document.name,
+        "offerings": offerings,
+        "collections": collections,
+        "memberships": memberships,
+        "retrieved": retrieved,
+    }
+
+
+print(json.dumps(asyncio.run(walk(sys.argv[1], int(sys.argv[2])))))

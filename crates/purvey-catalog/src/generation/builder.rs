@@ -1,0 +1,222 @@
+//! Building the next generation from the one before.
+
+use super::file;
+use super::store::Registry;
+use super::{Generation, Meta, Part, slot};
+use crate::Error;
+use crate::segment::{Segment, SegmentId, merge};
+use purvey_odp::identity::ResourceType;
+use purvey_odp::language::LanguageTag;
+use std::sync::Arc;
+
+/// Segments of one tier that are left alone.
+const TIER_SEGMENTS: usize = 8;
+/// Documents below which segments are of one tier; each further tier is ten times as large.
+const SMALL_DOCUMENTS: u64 = 1_000;
+
+/// A generation in the making. Hold the index lock from its creation until it is published.
+pub struct GenerationBuilder {
+    registry: Arc<Registry>,
+    meta: Meta,
+    parts: [Vec<Part>; 2],
+}
+
+impl GenerationBuilder {
+    pub(super) fn new(registry: Arc<Registry>, base: Option<&Generation>) -> Self {
+        let (meta, parts) = match base {
+            Some(base) => (base.meta.clone(), base.parts.clone()),
+            None => (meta(&[]), [Vec::new(), Vec::new()]),
+        };
+        Self {
+            registry,
+            meta,
+            parts,
+        }
+    }
+
+    /// Replaces the manifest blob.
+    pub fn set_meta(&mut self, bytes: &[u8]) {
+        self.meta = meta(bytes);
+    }
+
+    /// Adds the documents of a finished segment; they replace those with the same ids.
+    ///
+    /// # Errors
+    /// As [`Segment::open`].
+    pub fn add_segment(&mut self, kind: ResourceType, id: SegmentId) -> Result<(), Error> {
+        let segment = self.registry.open(id)?;
+        for part in &mut self.parts[slot(kind)] {
+            kill_replaced(part, &segment);
+        }
+        self.parts[slot(kind)].push(Part {
+            segment,
+            dead: Arc::default(),
+        });
+        Ok(())
+    }
+
+    /// Removes a document; `false` when there is none.
+    pub fn kill(&mut self, kind: ResourceType, id: &str) -> bool {
+        for part in &mut self.parts[slot(kind)] {
+            if let Some(ordinal) = part.find_live(id) {
+                Arc::make_mut(&mut part.dead).insert(ordinal);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a document exists.
+    pub fn contains(&self, kind: ResourceType, id: &str) -> bool {
+        self.parts[slot(kind)]
+            .iter()
+            .any(|part| part.find_live(id).is_some())
+    }
+
+    /// Documents of a kind.
+    pub fn count(&self, kind: ResourceType) -> u64 {
+        self.parts[slot(kind)].iter().map(Part::live).sum()
+    }
+
+    /// Rewrites segments that are mostly dead and merges tiers that hold more than eight; publishing does this by itself.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when an item that has to be copied is damaged; [`Error::Io`].
+    pub fn merge(&mut self) -> Result<(), Error> {
+        for kind in [ResourceType::Collection, ResourceType::Offering] {
+            self.parts[slot(kind)].retain(|part| part.live() > 0);
+            while let Some(chosen) = choose(&self.parts[slot(kind)]) {
+                self.merge_parts(kind, &chosen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_parts(&mut self, kind: ResourceType, chosen: &[SegmentId]) -> Result<(), Error> {
+        let parts = &mut self.parts[slot(kind)];
+        let is_chosen = |part: &Part| chosen.contains(&part.segment.segment_id());
+        let sources: Vec<(&Segment, &roaring::RoaringBitmap)> = parts
+            .iter()
+            .filter(|part| is_chosen(part))
+            .map(|part| (part.segment.as_ref(), part.dead.as_ref()))
+            .collect();
+        let merged = merge(
+            self.registry.dir(),
+            &sources,
+            self.registry.durability().clone(),
+        )?;
+        let merged = merged.map(|id| self.registry.open(id)).transpose()?;
+        parts.retain(|part| !is_chosen(part));
+        parts.extend(merged.map(|segment| Part {
+            segment,
+            dead: Arc::default(),
+        }));
+        Ok(())
+    }
+
+    pub(super) fn meta(&self) -> (u128, &[u8]) {
+        (self.meta.digest, &self.meta.bytes)
+    }
+
+    /// `None` when it is too large for the format.
+    pub(super) fn encode(&self, number: u64, epoch: u64) -> Option<Vec<u8>> {
+        let entries = |parts: &'_ [Part]| {
+            let entries = parts
+                .iter()
+                .map(|part| (part.segment.segment_id(), part.dead.clone()));
+            entries.collect::<Vec<_>>()
+        };
+        let [collections, offerings] = [entries(&self.parts[0]), entries(&self.parts[1])];
+        let parts = [&collections, &offerings]
+            .map(|parts| parts.iter().map(|(id, dead)| (*id, dead.as_ref())));
+        file::encode(number, epoch, self.meta.digest, parts)
+    }
+
+    pub(super) fn into_generation(self, number: u64, epoch: u64) -> Generation {
+        Generation {
+            number,
+            epoch,
+            meta: self.meta,
+            parts: self.parts,
+        }
+    }
+}
+
+fn meta(bytes: &[u8]) -> Meta {
+    Meta {
+        digest: file::digest(bytes),
+        bytes: bytes.into(),
+    }
+}
+
+/// Marks the documents of a part that the newer segment replaces: walks the smaller of both and looks up in the larger.
+fn kill_replaced(part: &mut Part, newer: &Segment) {
+    let older = Arc::clone(&part.segment);
+    let mut kill = |ordinal: u32| {
+        if !part.dead.contains(ordinal) {
+            Arc::make_mut(&mut part.dead).insert(ordinal);
+        }
+    };
+    if newer.len() <= older.len() {
+        let ids = (0..newer.len()).map(|ordinal| newer.id(ordinal));
+        ids.filter_map(|id| older.find(id)).for_each(kill);
+    } else {
+        for ordinal in 0..older.len() {
+            if newer.find(older.id(ordinal)).is_some() {
+                kill(ordinal);
+            }
+        }
+    }
+}
+
+/// The segments to merge next; `None` when all is well.
+fn choose(parts: &[Part]) -> Option<Vec<SegmentId>> {
+    let mut tiers: Vec<(Tier<'_>, Vec<SegmentId>)> = Vec::new();
+    for part in parts {
+        let id = part.segment.segment_id();
+        if part.dead.len() * 2 > u64::from(part.segment.len()) {
+            return Some(vec![id]);
+        }
+        let tier = Tier::of(part);
+        match tiers.iter_mut().find(|(known, _)| *known == tier) {
+            Some((_, members)) => members.push(id),
+            None => tiers.push((tier, vec![id])),
+        }
+    }
+    let full = tiers
+        .into_iter()
+        .find(|(_, members)| members.len() > TIER_SEGMENTS);
+    full.map(|(_, members)| members)
+}
+
+/// Segments that may be merged with each other: of like size, and of one default language.
+#[derive(PartialEq)]
+struct Tier<'a> {
+    size: u32,
+    language: Option<&'a LanguageTag>,
+}
+
+impl<'a> Tier<'a> {
+    fn of(part: &'a Part) -> Self {
+        Self {
+            size: (part.live() / SMALL_DOCUMENTS)
+                .checked_ilog10()
+                .map_or(0, |tens| tens + 1),
+            language: part.segment.languages().first(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn tiers_begin_at_powers_of_ten_from_a_thousand_on() {
+        let size = |live: u64| {
+            (live / super::SMALL_DOCUMENTS)
+                .checked_ilog10()
+                .map_or(0, |tens| tens + 1)
+        };
+        let sizes = [1, 999, 1_000, 9_999, 10_000, 100_000, 1_100_000].map(size);
+        assert_eq!(sizes, [0, 0, 1, 1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,430 @@
+//! All generations of a data directory.
+
+use super::builder::GenerationBuilder;
+use super::collect::References;
+use super::file::{self, GenerationFile};
+use super::lock::IndexLock;
+use super::pins::Pins;
+use super::{Generation, Meta, Part};
+use crate::Error;
+use crate::clock::Clock;
+use crate::fs::{Durability, names, read};
+use crate::segment::codec::corrupt;
+use crate::segment::{Segment, SegmentId, SegmentWriter};
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use purvey_odp::language::LanguageTag;
+use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+/// Superseded generations that stay open.
+const OPEN_GENERATIONS: usize = 8;
+/// Times that a reader follows a writer who is publishing faster than it can open.
+const ATTEMPTS: usize = 100;
+
+/// The generations of one data directory. Several processes may have it open; one at a time publishes.
+pub struct Generations {
+    current_path: PathBuf,
+    lock_path: PathBuf,
+    generations_dir: PathBuf,
+    clock: Arc<dyn Clock>,
+    durability: Durability,
+    registry: Arc<Registry>,
+    pins: Pins,
+    current: ArcSwapOption<Generation>,
+    /// Superseded ones, the last used last.
+    opened: Mutex<Vec<Arc<Generation>>>,
+    references: Mutex<HashMap<u64, Arc<References>>>,
+}
+
+impl Generations {
+    /// Opens the data directory `dir`, which must exist, and collects what an interrupted publication left.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`]; [`Error::Corrupt`] when the current generation is damaged.
+    pub fn open(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        Self::open_with(dir, clock, Durability::Full)
+    }
+
+    /// As [`Self::open`], with another durability.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(
+        dir: &Path,
+        clock: Arc<dyn Clock>,
+        durability: Durability,
+    ) -> Result<Self, Error> {
+        let segments_dir = durability.create_dir(dir, "segments")?;
+        let generations_dir = durability.create_dir(dir, "generations")?;
+        let pins = Pins::new(durability.create_dir(dir, "pins")?, durability.clone());
+        let generations = Self {
+            current_path: dir.join("CURRENT"),
+            lock_path: dir.join("index.lock"),
+            generations_dir,
+            clock,
+            registry: Arc::new(Registry {
+                dir: segments_dir,
+                durability: durability.clone(),
+                segments: Mutex::default(),
+            }),
+            durability,
+            pins,
+            current: ArcSwapOption::empty(),
+            opened: Mutex::default(),
+            references: Mutex::default(),
+        };
+        generations.refresh()?;
+        generations.collect()?;
+        Ok(generations)
+    }
+
+    /// The newest generation that this process knows; `None` before the first was published.
+    pub fn current(&self) -> Option<Arc<Generation>> {
+        self.current.load_full()
+    }
+
+    /// Adopts what another process has published; tells whether there was something.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`]; [`Error::Corrupt`].
+    pub fn refresh(&self) -> Result<bool, Error> {
+        let mut number = self.read_current()?;
+        for _ in 0..ATTEMPTS {
+            let Some(wanted) = number else {
+                return Ok(false);
+            };
+            if self.current().is_some_and(|known| known.number >= wanted) {
+                return Ok(false);
+            }
+            match self.load(wanted) {
+                Ok(generation) => return Ok(self.adopt(Arc::new(generation))),
+                Err(error) => {
+                    // It may have been superseded and collected meanwhile.
+                    let newest = self.read_current()?;
+                    if newest == number {
+                        return Err(missing_is_damage(error));
+                    }
+                    number = newest;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes a generation current unless a newer one is; tells whether it did.
+    fn adopt(&self, generation: Arc<Generation>) -> bool {
+        let older = |known: &Option<Arc<Generation>>| {
+            known
+                .as_ref()
+                .is_none_or(|known| known.number < generation.number)
+        };
+        let before = self.current.rcu(|known| match known {
+            known if older(known) => Some(Arc::clone(&generation)),
+            known => known.clone(),
+        });
+        if !older(&before) {
+            return false;
+        }
+        // Others may have deleted files; what this process keeps open would keep their blocks.
+        let exists = |number| GenerationFile::path(&self.generations_dir, number).exists();
+        self.opened.lock().retain(|opened| exists(opened.number));
+        true
+    }
+
+    /// A generation by number: the current one, or a superseded one that still exists.
+    ///
+    /// # Errors
+    /// [`Error::CursorExpired`] when it is gone or never was; [`Error::Io`]; [`Error::Format`]; [`Error::Corrupt`].
+    pub fn get(&self, number: u64) -> Result<Arc<Generation>, Error> {
+        if self.current().is_none_or(|known| known.number < number) {
+            self.refresh()?;
+        }
+        match self.current() {
+            Some(current) if current.number == number => return Ok(current),
+            Some(current) if current.number > number => {}
+            _ => return Err(Error::CursorExpired),
+        }
+        let found = {
+            let mut opened = self.opened.lock();
+            let at = opened.iter().position(|known| known.number == number);
+            at.map(|at| {
+                let known = opened.remove(at);
+                opened.push(Arc::clone(&known));
+                known
+            })
+        };
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let generation = match self.load(number) {
+            Ok(generation) => Arc::new(generation),
+            Err(error) if is_missing(&error) => return Err(Error::CursorExpired),
+            Err(error) => return Err(error),
+        };
+        let mut opened = self.opened.lock();
+        opened.retain(|known| known.number != number);
+        if opened.len() >= OPEN_GENERATIONS {
+            opened.remove(0);
+        }
+        opened.push(Arc::clone(&generation));
+        Ok(generation)
+    }
+
+    /// Keeps a generation until `until` (Unix seconds) at least; durable when it returns. Cheap when the pin on disk lasts that long already.
+    ///
+    /// # Errors
+    /// [`Error::CursorExpired`] when the generation is gone already: another process superseded and collected it; [`Self::refresh`] and answer from the new one.
+    /// [`Error::Io`].
+    pub fn pin(&self, number: u64, until: u64) -> Result<(), Error> {
+        if self.pins.covers(number, until) {
+            return Ok(());
+        }
+        let _lock = self.pins.lock()?;
+        if !GenerationFile::path(&self.generations_dir, number).exists() {
+            return Err(Error::CursorExpired);
+        }
+        self.pins.write(number, until)
+    }
+
+    /// The right to index; `None` when somebody else has it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn try_lock(&self) -> Result<Option<IndexLock>, Error> {
+        IndexLock::try_acquire(&self.lock_path)
+    }
+
+    /// The right to index, after waiting for whoever has it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn lock(&self) -> Result<IndexLock, Error> {
+        IndexLock::acquire(&self.lock_path)
+    }
+
+    /// Begins a segment for the next generation; `languages[0]` is the Service's default language.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn segment_writer(
+        &self,
+        _lock: &IndexLock,
+        languages: &[LanguageTag],
+    ) -> Result<SegmentWriter, Error> {
+        SegmentWriter::create(&self.registry.dir, languages, self.durability.clone())
+    }
+
+    /// Begins a generation that changes the current one, other processes' publications included.
+    ///
+    /// # Errors
+    /// As [`Self::refresh`].
+    pub fn builder(&self, _lock: &IndexLock) -> Result<GenerationBuilder, Error> {
+        self.refresh()?;
+        let base = self.current();
+        Ok(GenerationBuilder::new(
+            Arc::clone(&self.registry),
+            base.as_deref(),
+        ))
+    }
+
+    /// Begins a generation from nothing.
+    pub fn empty_builder(&self, _lock: &IndexLock) -> GenerationBuilder {
+        GenerationBuilder::new(Arc::clone(&self.registry), None)
+    }
+
+    /// Merges as due, publishes the builder as generation `number` and collects. When this returns, the generation is durable and current; a crash before
+    /// leaves the one before. No other segment of the lock's holder may be unfinished or unpublished.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the number is not above the current one; [`Error::Io`]; [`Error::Corrupt`].
+    pub fn publish(
+        &self,
+        lock: &IndexLock,
+        mut builder: GenerationBuilder,
+        number: u64,
+        epoch: u64,
+    ) -> Result<Arc<Generation>, Error> {
+        if let Some(current) = self.read_current()?.filter(|current| *current >= number) {
+            let detail =
+                format!("generation {number} does not come after the current one, {current}");
+            return Err(Error::Conflict { detail });
+        }
+        builder.merge()?;
+        self.durability.sync_dir(&self.registry.dir)?;
+        let (digest, meta) = builder.meta();
+        let meta_path = file::meta_path(&self.generations_dir, digest);
+        if !meta_path.exists() {
+            self.durability
+                .write(&meta_path, &file::encode_meta(meta))?;
+        }
+        let encoded = builder
+            .encode(number, epoch)
+            .ok_or_else(|| Error::Conflict {
+                detail: "the generation has too many segments for its format".to_owned(),
+            })?;
+        self.durability.write(
+            &GenerationFile::path(&self.generations_dir, number),
+            &encoded,
+        )?;
+        self.durability
+            .write(&self.current_path, &file::encode_current(number))?;
+        let generation = Arc::new(builder.into_generation(number, epoch));
+        self.adopt(Arc::clone(&generation));
+        if let Err(error) = self.collect_with(lock) {
+            // The generation is published all the same; the next collection tries again.
+            tracing::warn!(%error, "collecting superseded generations failed");
+        }
+        Ok(generation)
+    }
+
+    /// Size of all files of segments and generations, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn disk_bytes(&self) -> Result<u64, Error> {
+        let mut bytes = 0;
+        for dir in [&self.registry.dir, &self.generations_dir] {
+            for name in names(dir)? {
+                let path = dir.join(name);
+                match std::fs::metadata(&path) {
+                    Ok(metadata) => bytes += metadata.len(),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(Error::io(&path)(error)),
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn load(&self, number: u64) -> Result<Generation, Error> {
+        let path = GenerationFile::path(&self.generations_dir, number);
+        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
+        let file = GenerationFile::decode(&path, &bytes)?;
+        if file.number != number {
+            return Err(corrupt(&path, format!("it is generation {}", file.number)));
+        }
+        let meta = self.load_meta(file.meta)?;
+        let mut parts = [Vec::new(), Vec::new()];
+        for (parts, entries) in parts.iter_mut().zip(file.parts) {
+            for (id, dead) in entries {
+                let segment = self.registry.open(id)?;
+                if dead.max().is_some_and(|last| last >= segment.len()) {
+                    return Err(corrupt(&path, "it does not match its segments"));
+                }
+                let dead = Arc::new(dead);
+                parts.push(Part { segment, dead });
+            }
+        }
+        Ok(Generation {
+            number,
+            epoch: file.epoch,
+            meta,
+            parts,
+        })
+    }
+
+    fn load_meta(&self, digest: u128) -> Result<Meta, Error> {
+        let shared = self.current().filter(|known| known.meta.digest == digest);
+        if let Some(known) = shared {
+            return Ok(known.meta.clone());
+        }
+        let path = file::meta_path(&self.generations_dir, digest);
+        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
+        let bytes = file::decode_meta(&path, &bytes)?;
+        if file::digest(bytes) != digest {
+            return Err(corrupt(&path, "it is not what its name says"));
+        }
+        let bytes = bytes.into();
+        Ok(Meta { digest, bytes })
+    }
+
+    pub(super) fn read_current(&self) -> Result<Option<u64>, Error> {
+        let bytes = read(&self.current_path)?;
+        bytes
+            .map(|bytes| file::decode_current(&self.current_path, &bytes))
+            .transpose()
+    }
+
+    /// Lets go of what belongs to generations that are gone.
+    pub(super) fn forget(&self, kept: &HashSet<u64>) {
+        self.opened
+            .lock()
+            .retain(|opened| kept.contains(&opened.number));
+        self.references
+            .lock()
+            .retain(|number, _| kept.contains(number));
+    }
+
+    pub(super) fn known_references(&self) -> &Mutex<HashMap<u64, Arc<References>>> {
+        &self.references
+    }
+
+    pub(super) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    pub(super) fn durability(&self) -> &Durability {
+        &self.durability
+    }
+
+    pub(super) fn segments_dir(&self) -> &Path {
+        &self.registry.dir
+    }
+
+    pub(super) fn generations_dir(&self) -> &Path {
+        &self.generations_dir
+    }
+}
+
+/// Open segments, shared by the generations that use them.
+pub(super) struct Registry {
+    dir: PathBuf,
+    durability: Durability,
+    segments: Mutex<HashMap<SegmentId, Weak<Segment>>>,
+}
+
+impl Registry {
+    pub(super) fn open(&self, id: SegmentId) -> Result<Arc<Segment>, Error> {
+        if let Some(known) = self.segments.lock().get(&id).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        // Not under the mutex: opening a large one takes a while.
+        let opened = Arc::new(Segment::open(&self.dir, id)?);
+        let mut segments = self.segments.lock();
+        segments.retain(|_, segment| segment.strong_count() > 0);
+        if let Some(known) = segments.get(&id).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        segments.insert(id, Arc::downgrade(&opened));
+        Ok(opened)
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn durability(&self) -> &Durability {
+        &self.durability
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+/// The current generation is never collected: if a file of it is missing, the directory is damaged.
+fn missing_is_damage(error: Error) -> Error {
+    match error {
+        Error::Io { path, source } if source.kind() == ErrorKind::NotFound => {
+            corrupt(&path, "the current generation needs it and it is missing")
+        }
+        error => error,
+    }
+}

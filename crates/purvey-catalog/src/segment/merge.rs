@@ -1,0 +1,245 @@
+//! Merging segments: bytes are copied, never rendered again.
+
+use super::codec::corrupt;
+use super::{Region, Segment, SegmentId, SegmentWriter, Variant};
+use crate::Error;
+use crate::fs::Durability;
+use purvey_odp::language::LanguageTag;
+use roaring::RoaringBitmap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes read ahead for each part of each source.
+const AHEAD_BYTES: u64 = 128 * 1024;
+/// Stands for a document that is not copied.
+const GONE: u32 = u32::MAX;
+
+/// Writes the live documents of `sources` (each with its dead) into one new segment; `None` when nothing is alive.
+/// No id may be alive in two sources.
+pub(crate) fn merge(
+    dir: &Path,
+    sources: &[(&Segment, &RoaringBitmap)],
+    durability: Durability,
+) -> Result<Option<SegmentId>, Error> {
+    let mut table: Vec<LanguageTag> = Vec::new();
+    let mut languages = Vec::new();
+    for (segment, _) in sources {
+        let mapped: Vec<u16> = segment
+            .languages()
+            .iter()
+            .map(|tag| place(&mut table, tag))
+            .collect();
+        languages.push(mapped);
+    }
+    let mut writer = SegmentWriter::create(dir, &table, durability)?;
+    let mut heads: Vec<Head<'_>> = sources
+        .iter()
+        .map(|(segment, dead)| Head::new(segment, dead))
+        .collect();
+    while let Some(at) = smallest(&heads) {
+        let head = &mut heads[at];
+        let (segment, ordinal) = (head.segment, head.next);
+        let map = |language: u16| {
+            languages[at]
+                .get(usize::from(language))
+                .copied()
+                .unwrap_or(u16::MAX)
+        };
+        let (terse, full, sums) = head.copier.document(ordinal)?;
+        let language = segment.named_language(ordinal).map(map);
+        let new = writer.push_document(segment.id(ordinal), terse, full, language, sums)?;
+        for (place, language) in segment.variant_languages(ordinal).enumerate() {
+            let (terse, full, sums) = head.copier.variant(ordinal, place)?;
+            let language = map(language);
+            writer.push_variant(
+                new,
+                &Variant {
+                    language,
+                    terse,
+                    full,
+                },
+                sums,
+            )?;
+        }
+        head.moved[ordinal as usize] = new;
+        head.advance();
+    }
+    if writer.is_empty() {
+        return Ok(None);
+    }
+    let mut postings: BTreeMap<String, RoaringBitmap> = BTreeMap::new();
+    for head in &heads {
+        for (collection, members) in head.segment.all_postings() {
+            let moved = members.iter().map(|ordinal| head.moved[ordinal as usize]);
+            let moved: RoaringBitmap = moved.filter(|ordinal| *ordinal != GONE).collect();
+            if !moved.is_empty() {
+                *postings.entry(collection.to_owned()).or_default() |= moved;
+            }
+        }
+    }
+    writer.set_postings(postings);
+    writer.finish().map(Some)
+}
+
+fn place(table: &mut Vec<LanguageTag>, tag: &LanguageTag) -> u16 {
+    let at = table
+        .iter()
+        .position(|known| known == tag)
+        .unwrap_or_else(|| {
+            table.push(tag.clone());
+            table.len() - 1
+        });
+    u16::try_from(at).unwrap_or(u16::MAX)
+}
+
+fn smallest(heads: &[Head<'_>]) -> Option<usize> {
+    let alive = heads
+        .iter()
+        .enumerate()
+        .filter(|(_, head)| head.next < head.segment.len());
+    alive
+        .min_by(|(_, a), (_, b)| a.segment.id(a.next).cmp(b.segment.id(b.next)))
+        .map(|(at, _)| at)
+}
+
+struct Head<'a> {
+    segment: &'a Segment,
+    dead: &'a RoaringBitmap,
+    next: u32,
+    moved: Vec<u32>,
+    copier: Copier<'a>,
+}
+
+impl<'a> Head<'a> {
+    fn new(segment: &'a Segment, dead: &'a RoaringBitmap) -> Self {
+        let mut head = Self {
+            segment,
+            dead,
+            next: 0,
+            moved: vec![GONE; segment.len() as usize],
+            copier: Copier::new(segment),
+        };
+        head.skip();
+        head
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+        self.skip();
+    }
+
+    fn skip(&mut self) {
+        while self.next < self.segment.len() && self.dead.contains(self.next) {
+            self.next += 1;
+        }
+    }
+}
+
+/// Reads a segment from front to back with few reads and checks every sum.
+pub(super) struct Copier<'a> {
+    segment: &'a Segment,
+    terse: Window<'a>,
+    full: Window<'a>,
+    variant_terse: Window<'a>,
+    variant_full: Window<'a>,
+    sums: Window<'a>,
+    /// Variants before the ordinal that was asked for last.
+    variants_before: (u32, u64),
+}
+
+/// Terse and Full, and the sums of Full and Terse.
+type Copied<'c> = (&'c [u8], &'c [u8], (u32, u32));
+
+impl<'a> Copier<'a> {
+    pub(super) fn new(segment: &'a Segment) -> Self {
+        Self {
+            segment,
+            terse: Window::new(segment),
+            full: Window::new(segment),
+            variant_terse: Window::new(segment),
+            variant_full: Window::new(segment),
+            sums: Window::new(segment),
+            variants_before: (0, 0),
+        }
+    }
+
+    /// A document in its own language. Ordinals must not go back.
+    pub(super) fn document(&mut self, ordinal: u32) -> Result<Copied<'_>, Error> {
+        let (mut at, mut before) = self.variants_before;
+        while at < ordinal && self.segment.has_variants() {
+            before += self.segment.variant_languages(at).len() as u64;
+            at += 1;
+        }
+        self.variants_before = (ordinal, before);
+        let sums = self.sums.sums(u64::from(ordinal) + before)?;
+        let terse = self
+            .terse
+            .get(self.segment.span(Region::Terse, ordinal, ordinal))?;
+        let full = self
+            .full
+            .get(self.segment.span(Region::Full, ordinal, ordinal))?;
+        checked(self.segment, ordinal, (terse, full, sums))
+    }
+
+    /// A variant of the document that was read last.
+    pub(super) fn variant(&mut self, ordinal: u32, at: usize) -> Result<Copied<'_>, Error> {
+        let place = u64::from(ordinal) + self.variants_before.1 + 1 + at as u64;
+        let sums = self.sums.sums(place)?;
+        let span = |region| {
+            self.segment
+                .variant_span(region, ordinal, at)
+                .ok_or_else(|| corrupt(self.segment.path(), "a variant is missing"))
+        };
+        let terse = self.variant_terse.get(span(Region::Terse)?)?;
+        let full = self.variant_full.get(span(Region::Full)?)?;
+        checked(self.segment, ordinal, (terse, full, sums))
+    }
+}
+
+fn checked<'c>(segment: &Segment, ordinal: u32, copied: Copied<'c>) -> Result<Copied<'c>, Error> {
+    let (terse, full, sums) = copied;
+    if (xxh3_64(full) as u32, xxh3_64(terse) as u32) == sums {
+        return Ok(copied);
+    }
+    let detail = format!("the item of {} is damaged", segment.id(ordinal));
+    Err(corrupt(segment.path(), detail))
+}
+
+/// A part of a file, read ahead.
+struct Window<'a> {
+    segment: &'a Segment,
+    span: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Window<'a> {
+    fn new(segment: &'a Segment) -> Self {
+        Self {
+            segment,
+            span: 0..0,
+            bytes: Vec::new(),
+        }
+    }
+
+    fn get(&mut self, wanted: Range<u64>) -> Result<&[u8], Error> {
+        if wanted.start < self.span.start || wanted.end > self.span.end {
+            let ahead = (wanted.start + AHEAD_BYTES).min(self.segment.disk_bytes());
+            self.span = wanted.start..wanted.end.max(ahead);
+            self.bytes.clear();
+            self.segment.read(&self.span, &mut self.bytes)?;
+        }
+        let start = (wanted.start - self.span.start) as usize;
+        Ok(&self.bytes[start..start + (wanted.end - wanted.start) as usize])
+    }
+
+    /// The sums of Full and Terse at a place of the sums.
+    fn sums(&mut self, place: u64) -> Result<(u32, u32), Error> {
+        let start = self.segment.sums_start() + place * 8;
+        let bytes = self.get(start..start + 8)?;
+        let mut decoder = super::codec::Decoder(bytes);
+        let sums = decoder.u32().zip(decoder.u32());
+        Ok(sums.unwrap_or_default())
+    }
+}

@@ -1,0 +1,275 @@
+//! Reading a segment.
+
+use super::codec::{Decoder, corrupt};
+use super::index::{Index, VariantPlace};
+use super::standin::Representation;
+use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId};
+use crate::Error;
+use purvey_odp::language::LanguageTag;
+use roaring::RoaringBitmap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// An open segment. Its file stays readable through the open handle when its name is removed.
+pub struct Segment {
+    id: SegmentId,
+    path: PathBuf,
+    file: File,
+    index: Index,
+    /// Where the Full items, Terse items, variants, sums and the index begin, and where the index ends.
+    starts: [u64; 6],
+}
+
+/// Items that lie in one file next to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Region {
+    /// Terse items.
+    Terse,
+    /// Full items.
+    Full,
+}
+
+impl From<Representation> for Region {
+    fn from(representation: Representation) -> Self {
+        match representation {
+            Representation::Terse => Self::Terse,
+            Representation::Full => Self::Full,
+        }
+    }
+}
+
+impl Segment {
+    /// Opens a segment of the segments' directory `dir` and reads its index into memory.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also when there is no such file; [`Error::Format`]; [`Error::Corrupt`].
+    pub fn open(dir: &Path, id: SegmentId) -> Result<Self, Error> {
+        let path = id.path(dir);
+        let file = File::open(&path).map_err(Error::io(&path))?;
+        let len = file.metadata().map_err(Error::io(&path))?.len();
+        let mut header = [0; HEADER_BYTES as usize];
+        if len < HEADER_BYTES + FOOTER_BYTES {
+            return Err(corrupt(&path, "it is cut short"));
+        }
+        file.read_exact_at(&mut header, 0)
+            .map_err(Error::io(&path))?;
+        FRAME.head(&path, &mut Decoder(&header))?;
+        let mut footer = [0; FOOTER_BYTES as usize];
+        file.read_exact_at(&mut footer, len - FOOTER_BYTES)
+            .map_err(Error::io(&path))?;
+        let (lens, index_sum) =
+            read_footer(&footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
+        let mut starts = [HEADER_BYTES; 6];
+        for (at, len) in lens.iter().enumerate() {
+            starts[at + 1] = starts[at]
+                .checked_add(*len)
+                .ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
+        }
+        if starts[5].checked_add(FOOTER_BYTES) != Some(len) {
+            return Err(corrupt(&path, "its length does not match"));
+        }
+        let mut bytes = vec![0; usize::try_from(lens[4]).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, starts[4])
+            .map_err(Error::io(&path))?;
+        if xxh3_64(&bytes) != index_sum {
+            return Err(corrupt(&path, "the checksum of its index does not match"));
+        }
+        let index = Index::decode(&bytes).ok_or_else(|| corrupt(&path, "its index is damaged"))?;
+        let sums = (index.ids.len() + index.variants.len()) as u64 * 8;
+        if index.region_lens() != lens[..3] || sums != lens[3] {
+            return Err(corrupt(&path, "its parts do not match its index"));
+        }
+        Ok(Self {
+            id,
+            path,
+            file,
+            index,
+            starts,
+        })
+    }
+
+    /// Its name.
+    pub fn segment_id(&self) -> SegmentId {
+        self.id
+    }
+
+    /// Documents in it, dead ones included.
+    pub fn len(&self) -> u32 {
+        self.index.ids.len() as u32
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Size of its file, in bytes.
+    pub fn disk_bytes(&self) -> u64 {
+        self.starts[5] + FOOTER_BYTES
+    }
+
+    /// The ordinal of a document.
+    pub fn find(&self, id: &str) -> Option<u32> {
+        let at = self.index.seek(id);
+        (at < self.index.ids.len() && self.index.ids.get(at) == id).then_some(at as u32)
+    }
+
+    /// The ordinal of the first document whose id comes after `id`; [`Self::len`] when there is none.
+    pub fn seek_after(&self, id: &str) -> u32 {
+        self.index.seek_after(id) as u32
+    }
+
+    /// The id of a document; empty past the end.
+    pub fn id(&self, ordinal: u32) -> &str {
+        if ordinal < self.len() {
+            self.index.ids.get(ordinal as usize)
+        } else {
+            ""
+        }
+    }
+
+    /// Ordinals of the direct members of a Collection; `None` when there are none.
+    pub fn postings(&self, collection: &str) -> Option<&RoaringBitmap> {
+        self.index.postings.get(collection)
+    }
+
+    /// All Collections with members here, and these, by id.
+    pub(crate) fn all_postings(&self) -> impl Iterator<Item = (&str, &RoaringBitmap)> {
+        self.index
+            .postings
+            .iter()
+            .map(|(collection, members)| (collection.as_str(), members))
+    }
+
+    /// The language table; its first is the default language.
+    pub fn languages(&self) -> &[LanguageTag] {
+        &self.index.languages
+    }
+
+    pub(crate) fn has_variants(&self) -> bool {
+        !self.index.variants.is_empty()
+    }
+
+    pub(crate) fn names_languages(&self) -> bool {
+        !self.index.named.is_empty()
+    }
+
+    /// The language that a document names, as an index into the table.
+    pub(crate) fn named_language(&self, ordinal: u32) -> Option<u16> {
+        let named = &self.index.named;
+        let at = named.binary_search_by_key(&ordinal, |entry| entry.0).ok()?;
+        named.get(at).map(|entry| entry.1)
+    }
+
+    /// The languages of a document's variants, in the order in which they were written.
+    pub(crate) fn variant_languages(&self, ordinal: u32) -> impl ExactSizeIterator<Item = u16> {
+        self.index
+            .variants_of(ordinal)
+            .iter()
+            .map(|variant| variant.language)
+    }
+
+    /// Where in the file the items from `first` to `last` lie, with the commas between them.
+    pub(crate) fn span(&self, region: Region, first: u32, last: u32) -> Range<u64> {
+        let (offsets, start) = match region {
+            Region::Full => (&self.index.full, self.starts[0]),
+            Region::Terse => (&self.index.terse, self.starts[1]),
+        };
+        let span = offsets.span(first, last);
+        start + span.start..start + span.end
+    }
+
+    /// Where in the file the variant at place `at` of a document lies.
+    pub(crate) fn variant_span(
+        &self,
+        region: Region,
+        ordinal: u32,
+        at: usize,
+    ) -> Option<Range<u64>> {
+        let variant: &VariantPlace = self.index.variants_of(ordinal).get(at)?;
+        let start = self.starts[2] + variant.start;
+        let middle = start + u64::from(variant.terse_len);
+        Some(match region {
+            Region::Terse => start..middle,
+            Region::Full => middle..middle + u64::from(variant.full_len),
+        })
+    }
+
+    /// Appends a stretch of the file to `out`.
+    pub(crate) fn read(&self, span: &Range<u64>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let old = out.len();
+        out.resize(old + (span.end - span.start) as usize, 0);
+        self.file
+            .read_exact_at(&mut out[old..], span.start)
+            .map_err(Error::io(&self.path))
+    }
+
+    /// Appends the item of a document, in its own language, to `out`.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::NotFound`] past the end.
+    pub fn append_item(
+        &self,
+        representation: Representation,
+        ordinal: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if ordinal >= self.len() {
+            return Err(Error::NotFound);
+        }
+        self.read(&self.span(representation.into(), ordinal, ordinal), out)
+    }
+
+    /// Where the sums begin in the file.
+    pub(super) fn sums_start(&self) -> u64 {
+        self.starts[3]
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads everything: order of ids and sum of every item.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] names the first document that is damaged; [`Error::Io`].
+    pub fn verify(&self) -> Result<(), Error> {
+        for ordinal in 1..self.len() {
+            if self.id(ordinal - 1) >= self.id(ordinal) {
+                return Err(corrupt(
+                    &self.path,
+                    format!("{} is out of order", self.id(ordinal)),
+                ));
+            }
+        }
+        let mut copier = super::merge::Copier::new(self);
+        for ordinal in 0..self.len() {
+            copier.document(ordinal)?;
+            for at in 0..self.index.variants_of(ordinal).len() {
+                copier.variant(ordinal, at)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Segment({}, {} documents)", self.id, self.len())
+    }
+}
+
+fn read_footer(footer: &[u8]) -> Option<([u64; 5], u64)> {
+    let (content, sum) = footer.split_at_checked(footer.len() - 8)?;
+    let sum = Decoder(sum).u64()?;
+    let mut decoder = Decoder(content);
+    let mut lens = [0; 5];
+    for len in &mut lens {
+        *len = decoder.u64()?;
+    }
+    let index_sum = decoder.u64()?;
+    (xxh3_64(content) == sum).then_some((lens, index_sum))
+}

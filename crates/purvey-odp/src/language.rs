@@ -1,1 +1,0 @@
-//! Language tags and Lookup.
