@@ -44,7 +44,7 @@ struct Ledger {
 impl Ledger {
     fn start(root: &Path) -> Self {
         Self {
-            recorder: Recorder::start(root),
+            recorder: Recorder::start(root).slow(Duration::from_millis(4)),
             events: Mutex::default(),
             opened: Mutex::default(),
         }
@@ -157,20 +157,26 @@ fn power_cut_while_writing_and_publishing() {
         );
 
         let ledger = Ledger::start(&root);
-        write(&ledger, &data, &mut histories, &mut random);
-        // Killed and started again within the recording: recovery itself can lose power.
-        let server = ledger.serve(&data);
-        let client = Client::new(&server.url);
-        publish_all(&client);
-        let state = served(&client);
-        for (writer, history) in histories.iter_mut().enumerate() {
-            let settled =
-                history.explain(&state, history.progress.from(history.progress.acknowledged));
-            history.resolve(settled);
-            ledger.note(Event::Progress(writer, history.progress));
+        for _ in 0..3 {
+            write(&ledger, &data, &mut histories, &mut random);
+            // Killed and started again within the recording: recovery itself can lose power, and what was written but not
+            // yet durable when the process was killed is still there to be read.
+            let server = ledger.serve(&data);
+            let client = Client::new(&server.url);
+            let idle = Instant::now() + random.below(Duration::from_millis(400));
+            while Instant::now() < idle {
+                ledger.traverse(&client, &mut random);
+            }
+            publish_all(&client);
+            let state = served(&client);
+            for (writer, history) in histories.iter_mut().enumerate() {
+                let at_least = history.progress.acknowledged;
+                let settled = history.explain(&state, history.progress.from(at_least));
+                history.resolve(settled);
+                ledger.note(Event::Progress(writer, history.progress));
+            }
+            server.kill();
         }
-        server.kill();
-        write(&ledger, &data, &mut histories, &mut random);
 
         let Ledger {
             recorder,
@@ -206,6 +212,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
     let server = ledger.serve(data);
     let client = Client::new(&server.url);
     let stop = AtomicBool::new(false);
+    let life = random.below(Duration::from_millis(300));
     thread::scope(|scope| {
         for (writer, history) in histories.iter_mut().enumerate() {
             let (client, stop, mut random) = (&client, &stop, random.fork());
@@ -222,7 +229,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
                 thread::sleep(Duration::from_millis(30));
             }
         });
-        thread::sleep(Duration::from_millis(700));
+        thread::sleep(Duration::from_millis(300) + life);
         server.kill();
         stop.store(true, Ordering::Relaxed);
     });

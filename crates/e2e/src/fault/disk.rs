@@ -21,6 +21,8 @@ pub(super) struct FileNode {
     pub(super) durable: Vec<u8>,
     pub(super) live: Vec<u8>,
     pub(super) pending: Vec<Edit>,
+    /// How many edits are durable.
+    pub(super) settled: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -38,6 +40,7 @@ pub(super) struct DirectoryNode {
 /// A change of names that happens whole or not at all; an `fsync` of `decided_by` makes it durable.
 #[derive(Clone, Debug)]
 pub(super) struct NameChange {
+    pub(super) number: usize,
     pub(super) decided_by: NodeId,
     pub(super) sets: Vec<(NodeId, String, Option<NodeId>)>,
 }
@@ -48,6 +51,10 @@ pub struct Disk {
     pub(super) nodes: Vec<Node>,
     by_inode: HashMap<u64, NodeId>,
     pub(super) names: Vec<NameChange>,
+    /// How many changes of names there were.
+    renamed: usize,
+    /// Syncs under way, by thread: how far each node will be durable.
+    syncing: HashMap<u64, Vec<(NodeId, usize)>>,
     done: usize,
 }
 
@@ -58,6 +65,8 @@ impl Disk {
             nodes: Vec::new(),
             by_inode: HashMap::new(),
             names: Vec::new(),
+            renamed: 0,
+            syncing: HashMap::new(),
             done: 0,
         };
         disk.load(root);
@@ -86,6 +95,7 @@ impl Disk {
                 durable: content.clone(),
                 live: content,
                 pending: Vec::new(),
+                settled: 0,
             }));
         }
         id
@@ -144,11 +154,16 @@ impl Disk {
                 let (directory, name) = self.place(path);
                 self.change(directory, vec![(directory, name, None)]);
             }
-            Step::Sync { inode } => {
-                let id = self.known(*inode);
-                self.sync(id);
+            Step::SyncBegins { inode, thread } => {
+                let whom = self.synced(*inode);
+                let until: Vec<_> = whom.iter().map(|id| (*id, self.changes(*id))).collect();
+                self.syncing.insert(*thread, until);
             }
-            Step::SyncAll => (0..self.nodes.len()).for_each(|id| self.sync(id)),
+            Step::SyncEnds { thread, .. } => {
+                for (id, until) in self.syncing.remove(thread).expect("a sync that began") {
+                    self.sync(id, until);
+                }
+            }
             Step::Mark(_) => {}
         }
     }
@@ -168,7 +183,12 @@ impl Disk {
         for (directory, name, node) in &sets {
             set(&mut self.directory_mut(*directory).live, name, *node);
         }
-        self.names.push(NameChange { decided_by, sets });
+        self.names.push(NameChange {
+            number: self.renamed,
+            decided_by,
+            sets,
+        });
+        self.renamed += 1;
     }
 
     fn edit(&mut self, inode: u64, edit: Edit) {
@@ -176,30 +196,40 @@ impl Disk {
         let Node::File(file) = &mut self.nodes[id] else {
             panic!("data written to a directory")
         };
-        match &edit {
-            Edit::Write { offset, data } => {
-                let end = offset + data.len();
-                if file.live.len() < end {
-                    file.live.resize(end, 0);
-                }
-                file.live[*offset..end].copy_from_slice(data);
-            }
-            Edit::Resize(size) => file.live.resize(*size, 0),
-        }
+        apply(&mut file.live, &edit);
         file.pending.push(edit);
     }
 
-    fn sync(&mut self, id: NodeId) {
+    /// Which nodes a sync of this inode makes durable.
+    fn synced(&self, inode: u64) -> Vec<NodeId> {
+        if inode == 0 {
+            (0..self.nodes.len()).collect()
+        } else {
+            vec![self.known(inode)]
+        }
+    }
+
+    /// How many changes a node has seen; of a directory, all changes of names.
+    fn changes(&self, id: NodeId) -> usize {
+        match &self.nodes[id] {
+            Node::File(file) => file.settled + file.pending.len(),
+            Node::Directory(_) => self.renamed,
+        }
+    }
+
+    fn sync(&mut self, id: NodeId, until: usize) {
         match &mut self.nodes[id] {
             Node::File(file) => {
-                if !file.pending.is_empty() {
-                    file.durable.clone_from(&file.live);
-                    file.pending.clear();
+                // Another sync may have been faster.
+                let count = until.saturating_sub(file.settled);
+                for edit in file.pending.drain(..count) {
+                    apply(&mut file.durable, &edit);
                 }
+                file.settled += count;
             }
             Node::Directory(_) => {
                 for change in std::mem::take(&mut self.names) {
-                    if change.decided_by == id {
+                    if change.decided_by == id && change.number < until {
                         for (directory, name, node) in &change.sets {
                             set(&mut self.directory_mut(*directory).durable, name, *node);
                         }
@@ -288,6 +318,17 @@ impl Disk {
                     .for_each(|(name, child)| self.compare(*child, &path.join(name)));
             }
         }
+    }
+}
+
+fn apply(bytes: &mut Vec<u8>, edit: &Edit) {
+    match edit {
+        Edit::Write { offset, data } => {
+            let end = offset + data.len();
+            bytes.resize(bytes.len().max(end), 0);
+            bytes[*offset..end].copy_from_slice(data);
+        }
+        Edit::Resize(size) => bytes.resize(*size, 0),
     }
 }
 

@@ -158,6 +158,7 @@ mod tests {
             durable,
             live: Vec::new(),
             pending,
+            settled: 0,
         }
     }
 

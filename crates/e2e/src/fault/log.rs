@@ -40,10 +40,14 @@ pub(super) enum Step {
     RemoveDirectory {
         path: String,
     },
-    Sync {
+    SyncBegins {
         inode: u64,
+        thread: u64,
     },
-    SyncAll,
+    SyncEnds {
+        inode: u64,
+        thread: u64,
+    },
     Mark(Mark),
 }
 
@@ -109,8 +113,14 @@ impl Log {
                     inode,
                 },
                 8 => Step::RemoveDirectory { path: text(&path) },
-                9 => Step::Sync { inode },
-                10 => Step::SyncAll,
+                9 => Step::SyncBegins {
+                    inode,
+                    thread: offset,
+                },
+                10 => Step::SyncEnds {
+                    inode,
+                    thread: offset,
+                },
                 11 => Step::Mark(Mark(inode)),
                 12 => panic!(
                     "the file layer cannot describe this: {} {}",
@@ -171,7 +181,7 @@ impl Log {
     pub fn syncs(&self) -> usize {
         self.steps
             .iter()
-            .filter(|step| matches!(step, Step::Sync { .. } | Step::SyncAll))
+            .filter(|step| matches!(step, Step::SyncEnds { .. }))
             .count()
     }
 }
