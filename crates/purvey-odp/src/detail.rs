@@ -1,48 +1,14 @@
 //! `detail_fields`: what retrieval in full adds to a Terse Representation (ODP §4).
 
-use crate::pointer::{Pointer, push_token};
+use crate::offering::DetailFields;
+use crate::pointer::push_token;
 use crate::report::{Invalid, Place, Report};
 use crate::{limits, shape, version};
-use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Name of the member.
 pub const MEMBER: &str = "detail_fields";
-
-/// A `detail_fields` member: 1 through 32 distinct JSON Pointers, each of 1 through 256 printable ASCII characters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
-pub struct DetailFields(Vec<Pointer>);
-
-impl DetailFields {
-    /// The pointers in their published order.
-    pub fn pointers(&self) -> &[Pointer] {
-        &self.0
-    }
-
-    /// Reads a JSON array; notes every fault of its form. Whether the pointers are the right ones, [`check`] says.
-    pub fn read(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Self> {
-        let count = 1..=limits::DETAIL_FIELDS;
-        let pointers = shape::list(report, place, value, count, |report, place, value| {
-            let text = shape::string(report, place, value)?;
-            let pointer = Pointer::parse(&text).ok().filter(|_| fits(&text));
-            if pointer.is_none() {
-                report.add(
-                    place,
-                    "Must be a JSON Pointer of 1 through 256 printable ASCII characters.",
-                );
-            }
-            pointer
-        })?;
-        let mut seen = BTreeSet::new();
-        if let Some(index) = pointers.iter().position(|pointer| !seen.insert(pointer)) {
-            report.add(&place.index(index), "Must not occur twice.");
-            return None;
-        }
-        Some(Self(pointers))
-    }
-}
 
 /// Whether the pointer `text` may be published.
 fn fits(text: &str) -> bool {
@@ -158,7 +124,7 @@ fn check_fields(
         expected.insert(pointer.to_owned());
         expected.len() < limits::DETAIL_FIELDS + Report::CAPACITY
     });
-    for (index, pointer) in published.pointers().iter().enumerate() {
+    for (index, pointer) in published.as_slice().iter().enumerate() {
         if !expected.remove(pointer.as_str()) {
             report.add(
                 &place.index(index),
@@ -174,6 +140,7 @@ fn check_fields(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pointer::Pointer;
     use proptest::prelude::*;
     use serde_json::json;
 

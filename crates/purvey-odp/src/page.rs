@@ -207,9 +207,9 @@ impl<T: Serialize> Serialize for PageEnvelope<T> {
     }
 }
 
-/// Reads `auth_expands`, of a page or a resource: only `true` is a value, since `false` is written by leaving it out.
+/// Reads `auth_expands`: only `true` is a value, since `false` is written by leaving it out.
 #[expect(clippy::needless_pass_by_value, reason = "the form of all readers")]
-pub fn read_true(report: &mut Report, place: &Place<'_>, value: Value) -> Option<()> {
+fn read_true(report: &mut Report, place: &Place<'_>, value: Value) -> Option<()> {
     if value == Value::Bool(true) {
         return Some(());
     }
