@@ -4,6 +4,7 @@
  *
  *   FAULT_ROOT  the directory (canonical path). Unset: nothing is recorded.
  *   FAULT_LOG   the log, appended to. Several processes may share it, and the test itself appends marks to it.
+ *   FAULT_SYNC_MICROS  how long an fsync takes at most; each takes a random part of it.
  *
  * fsync and its kin never reach the real disk: they are only recorded (the replayer is the disk), which also makes runs fast.
  *
@@ -26,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum kind {
@@ -37,8 +39,8 @@ enum kind {
     K_UNLINK,     /* path */
     K_MKDIR,      /* path, inode */
     K_RMDIR,      /* path */
-    K_SYNC,       /* inode of a file or directory */
-    K_SYNC_ALL,
+    K_SYNC_BEGIN, /* inode of a file or directory, offset = which thread: what is there now ... */
+    K_SYNC_END,   /* ... is durable now; the same two. Inode 0: everything */
     K_MARK, /* written by the test only */
     K_UNSUPPORTED, /* path = what */
 };
@@ -53,6 +55,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char root[PATH_MAX];
 static size_t root_length;
 static int log_fd = -1;
+static unsigned long sync_micros;
 
 static void die(const char *what) {
     dprintf(2, "file layer: %s: %s\n", what, strerror(errno));
@@ -60,7 +63,7 @@ static void die(const char *what) {
 }
 
 static void start(void) {
-    const char *r = getenv("FAULT_ROOT"), *l = getenv("FAULT_LOG");
+    const char *r = getenv("FAULT_ROOT"), *l = getenv("FAULT_LOG"), *m = getenv("FAULT_SYNC_MICROS");
     if (!r || !l)
         return;
     int fd = syscall(SYS_openat, AT_FDCWD, l, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -68,6 +71,7 @@ static void start(void) {
         die("cannot open FAULT_LOG");
     strncpy(root, r, sizeof root - 1);
     root_length = strlen(root);
+    sync_micros = m ? strtoul(m, NULL, 10) : 0;
     log_fd = fd;
 }
 
@@ -451,22 +455,32 @@ int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode);
 
 /* ---- making durable ---- */
 
+/* The lock is not held meanwhile: others write, read what is not durable yet, and may be killed. */
+static void make_durable(uint64_t inode) {
+    uint64_t thread = syscall(SYS_gettid);
+    lock();
+    note(K_SYNC_BEGIN, NULL, NULL, inode, thread);
+    unlock();
+    if (sync_micros) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        usleep((now.tv_nsec ^ thread * 7919) % sync_micros);
+    }
+    lock();
+    note(K_SYNC_END, NULL, NULL, inode, thread);
+    unlock();
+}
+
 int fsync(int fd) {
     uint64_t inode;
-    if (tracked(fd, &inode)) {
-        lock();
-        note(K_SYNC, NULL, NULL, inode, 0);
-        unlock();
-    }
+    if (tracked(fd, &inode))
+        make_durable(inode);
     return 0;
 }
 int fdatasync(int fd) { return fsync(fd); }
 void sync(void) {
-    if (active()) {
-        lock();
-        note(K_SYNC_ALL, NULL, NULL, 0, 0);
-        unlock();
-    }
+    if (active())
+        make_durable(0);
 }
 int syncfs(int fd) {
     (void)fd;

@@ -1,5 +1,6 @@
 //! HTTP requests to a server under test.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -47,6 +48,7 @@ impl Answer {
 pub struct Client {
     http: Http,
     url: String,
+    base: OnceLock<String>,
 }
 
 impl Client {
@@ -62,6 +64,7 @@ impl Client {
         Self {
             http,
             url: url.to_owned(),
+            base: OnceLock::new(),
         }
     }
 
@@ -91,6 +94,13 @@ impl Client {
     #[must_use]
     pub fn get(&self, target: &str) -> Answer {
         self.try_get(target)
+            .unwrap_or_else(|e| panic!("GET {target}: {e}"))
+    }
+
+    /// The operator's `GET`; no answer is a panic.
+    #[must_use]
+    pub fn stored(&self, target: &str) -> Answer {
+        Self::send(self.request(Method::GET, target).bearer_auth(ADMIN_TOKEN))
             .unwrap_or_else(|e| panic!("GET {target}: {e}"))
     }
 
@@ -133,30 +143,32 @@ impl Client {
             .body(body)
     }
 
-    /// All items from this target on, page by page, with the pages' number.
-    ///
-    /// # Errors
-    /// The first answer that is no page (like 410).
-    pub fn try_items(&self, target: &str) -> Result<Vec<Value>, Answer> {
+    /// The target of a path of the protocol, below the base that the Service Document names.
+    #[must_use]
+    pub fn operation(&self, path: &str) -> String {
+        let base = self.base.get_or_init(|| {
+            let service = self.get("/.well-known/odp").expect_status(200).json();
+            let base = service["http"]["endpoint_base"]
+                .as_str()
+                .expect("an endpoint base");
+            base.trim_end_matches('/').to_owned()
+        });
+        format!("{base}{path}")
+    }
+
+    /// All items from this target on, page by page; anything but pages is a panic.
+    #[must_use]
+    pub fn items(&self, target: &str) -> Vec<Value> {
         let mut items = Vec::new();
         let mut target = Some(target.to_owned());
         while let Some(page) = target {
             let answer = self.get(&page);
-            if answer.status != 200 {
-                return Err(answer);
-            }
+            assert_eq!(answer.status, 200, "{page}: {}", answer.text());
             let (of_page, next) = page_of(&answer);
             items.extend(of_page);
             target = next;
         }
-        Ok(items)
-    }
-
-    /// All items from this target on.
-    #[must_use]
-    pub fn items(&self, target: &str) -> Vec<Value> {
-        self.try_items(target)
-            .unwrap_or_else(|answer| panic!("{target}: {} {}", answer.status, answer.text()))
+        items
     }
 }
 

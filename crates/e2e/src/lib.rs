@@ -5,6 +5,8 @@
 //! - [`server`]: a running `purvey serve`, to be stopped or killed;
 //! - [`client`]: HTTP requests and traversals, with answers kept whole;
 //! - [`sample`]: small catalogs;
+//! - [`history`], [`writer`], [`traversal`]: what was written and read, so that it can be demanded after a crash;
+//! - [`verify`]: the demand;
 //! - [`fault`]: power cuts: what a process wrote, and what a disk may hold of it afterwards;
 //! - [`random`]: choices that a seed repeats.
 //!
@@ -20,6 +22,10 @@
 pub mod binary;
 pub mod client;
 pub mod fault;
+pub mod history;
 pub mod random;
 pub mod sample;
 pub mod server;
+pub mod traversal;
+pub mod verify;
+pub mod writer;

@@ -1,4 +1,10 @@
 //! The file layer itself: it must find what a careless program loses, and nothing in a careful one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a failure in a test's helper is the test's failure"
+)]
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -43,6 +49,7 @@ fn fault_of(way: &str, image: &Path, acknowledged: usize) -> Option<String> {
     let part = |n: usize| format!("{n:04}").repeat(256);
     if way.starts_with("sqlite") {
         let held = rusqlite::Connection::open(image.join("value.db")).and_then(|database| {
+            database.pragma_update(None, "synchronous", "OFF")?;
             let check: String =
                 database.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
             assert_eq!(check, "ok");
@@ -121,4 +128,14 @@ fn every_missing_sync_is_found() {
             "{way}: its loss was not found"
         );
     }
+}
+
+#[test]
+#[should_panic(expected = "was written past the file layer")]
+fn a_change_that_the_layer_did_not_see_is_noticed() {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("value"), "before").unwrap();
+    let recorder = Recorder::start(directory.path());
+    std::fs::write(directory.path().join("value"), "after").unwrap();
+    let _ = recorder.finish();
 }

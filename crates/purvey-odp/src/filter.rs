@@ -197,7 +197,20 @@ impl FilterDefinition {
         let scalar_type = shape::required(report, place, &mut map, "type", ScalarType::read_name);
         let operators = shape::required(report, place, &mut map, "operators", read_operators);
         let unit = shape::optional(report, place, &mut map, "unit", Unit::read);
-        let refinable = shape::optional(report, place, &mut map, "refinable", read_true).is_some();
+        let refinable = shape::optional(
+            report,
+            place,
+            &mut map,
+            "refinable",
+            |report, place, value| {
+                let is_true = value == Value::Bool(true);
+                if !is_true {
+                    report.add(place, "Must be true, or absent.");
+                }
+                is_true.then_some(())
+            },
+        )
+        .is_some();
 
         if let Some(scalar_type) = scalar_type {
             let at_operators = place.key("operators");
@@ -283,13 +296,4 @@ fn read_operators(report: &mut Report, place: &Place<'_>, value: Value) -> Optio
         }
     }
     (report.len() == before).then_some(operators)
-}
-
-/// `refinable` is either `true` or absent.
-fn read_true(report: &mut Report, place: &Place<'_>, value: Value) -> Option<()> {
-    if value == Value::Bool(true) {
-        return Some(());
-    }
-    report.add(place, "Must be true, or absent.");
-    None
 }

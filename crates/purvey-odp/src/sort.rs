@@ -287,8 +287,8 @@ mod tests {
     use crate::value::{Decimal, ScalarType};
     use proptest::prelude::*;
 
-    fn recipe(keys: Value) -> Value {
-        json!({"id": "s", "title": "S", "description": "S.", "keys": keys})
+    fn recipe(keys: &Value) -> Value {
+        json!({"id": "s", "title": "S", "description": "S.", "keys": keys.clone()})
     }
 
     fn key(filter_id: &str, direction: &str, missing: &str) -> Value {
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_definition_comes_back_as_it_was() {
-        let value = recipe(json!([
+        let value = recipe(&json!([
             key("processing_days", "ascending", "last"),
             key("price", "descending", "first")
         ]));
@@ -334,10 +334,10 @@ mod tests {
             (json!({}), vec!["/keys"]),
             (json!([k("a"), k("A")]), vec![]),
         ] {
-            assert_eq!(faults(recipe(keys.clone())), pointers, "{keys}");
+            assert_eq!(faults(recipe(&keys)), pointers, "{keys}");
         }
         assert_eq!(faults(json!({})), ["", "", "", ""]);
-        let mut value = recipe(json!([k("a")]));
+        let mut value = recipe(&json!([k("a")]));
         value["odp_version"] = json!("1.0");
         value["note"] = json!("ignored");
         assert_eq!(faults(value), ["/odp_version"]);
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_recipe_orders_by_its_keys_and_then_by_id() {
-        let value = recipe(json!([
+        let value = recipe(&json!([
             key("days", "ascending", "last"),
             key("price", "descending", "first")
         ]));

@@ -1,4 +1,4 @@
-//! The disk: what is durable, what is pending, and what may be found after a power cut.
+//! The disk: what is durable, and what is pending.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -6,78 +6,55 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::log::{Log, Step};
-use crate::random::Random;
 
-/// How a power cut treats what was not made durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// None of it is there.
-    Nothing,
-    /// All of it is there, as after a killed process.
-    Everything,
-    /// All names, no data: the empty file behind a rename.
-    NamesOnly,
-    /// All data, no names.
-    DataOnly,
-    /// Names up to some point in time, as a journal keeps them; data at random.
-    Journal,
-    /// Each name and each piece of data on its own.
-    Random,
-}
-
-impl Style {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Nothing,
-        Self::Everything,
-        Self::NamesOnly,
-        Self::DataOnly,
-        Self::Journal,
-        Self::Random,
-    ];
-}
-
-type NodeId = usize;
-const ROOT: NodeId = 0;
+pub(super) type NodeId = usize;
+pub(super) const ROOT: NodeId = 0;
 
 #[derive(Clone, Debug)]
-enum Node {
+pub(super) enum Node {
     File(FileNode),
     Directory(DirectoryNode),
 }
 
 #[derive(Clone, Debug, Default)]
-struct FileNode {
-    durable: Vec<u8>,
-    live: Vec<u8>,
-    pending: Vec<Edit>,
+pub(super) struct FileNode {
+    pub(super) durable: Vec<u8>,
+    pub(super) live: Vec<u8>,
+    pub(super) pending: Vec<Edit>,
+    /// How many edits are durable.
+    pub(super) settled: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Edit {
+pub(super) enum Edit {
     Write { offset: usize, data: Vec<u8> },
     Resize(usize),
 }
 
 #[derive(Clone, Debug, Default)]
-struct DirectoryNode {
-    durable: BTreeMap<String, NodeId>,
-    live: BTreeMap<String, NodeId>,
+pub(super) struct DirectoryNode {
+    pub(super) durable: BTreeMap<String, NodeId>,
+    pub(super) live: BTreeMap<String, NodeId>,
 }
 
 /// A change of names that happens whole or not at all; an `fsync` of `decided_by` makes it durable.
 #[derive(Clone, Debug)]
-struct NameChange {
-    decided_by: NodeId,
-    sets: Vec<(NodeId, String, Option<NodeId>)>,
+pub(super) struct NameChange {
+    pub(super) number: usize,
+    pub(super) decided_by: NodeId,
+    pub(super) sets: Vec<(NodeId, String, Option<NodeId>)>,
 }
 
 /// A directory tree in three versions: as the processes see it, as it is surely on disk, and what lies between.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     by_inode: HashMap<u64, NodeId>,
-    names: Vec<NameChange>,
+    pub(super) names: Vec<NameChange>,
+    /// How many changes of names there were.
+    renamed: usize,
+    /// Syncs under way, by thread: how far each node will be durable.
+    syncing: HashMap<u64, Vec<(NodeId, usize)>>,
     done: usize,
 }
 
@@ -88,6 +65,8 @@ impl Disk {
             nodes: Vec::new(),
             by_inode: HashMap::new(),
             names: Vec::new(),
+            renamed: 0,
+            syncing: HashMap::new(),
             done: 0,
         };
         disk.load(root);
@@ -116,6 +95,7 @@ impl Disk {
                 durable: content.clone(),
                 live: content,
                 pending: Vec::new(),
+                settled: 0,
             }));
         }
         id
@@ -134,7 +114,7 @@ impl Disk {
         match step {
             Step::Create { path, inode } => self.add(path, *inode, Node::File(FileNode::default())),
             Step::MakeDirectory { path, inode } => {
-                self.add(path, *inode, Node::Directory(DirectoryNode::default()))
+                self.add(path, *inode, Node::Directory(DirectoryNode::default()));
             }
             Step::Write {
                 inode,
@@ -174,11 +154,16 @@ impl Disk {
                 let (directory, name) = self.place(path);
                 self.change(directory, vec![(directory, name, None)]);
             }
-            Step::Sync { inode } => {
-                let id = self.known(*inode);
-                self.sync(id);
+            Step::SyncBegins { inode, thread } => {
+                let whom = self.synced(*inode);
+                let until: Vec<_> = whom.iter().map(|id| (*id, self.changes(*id))).collect();
+                self.syncing.insert(*thread, until);
             }
-            Step::SyncAll => (0..self.nodes.len()).for_each(|id| self.sync(id)),
+            Step::SyncEnds { thread, .. } => {
+                for (id, until) in self.syncing.remove(thread).expect("a sync that began") {
+                    self.sync(id, until);
+                }
+            }
             Step::Mark(_) => {}
         }
     }
@@ -198,7 +183,12 @@ impl Disk {
         for (directory, name, node) in &sets {
             set(&mut self.directory_mut(*directory).live, name, *node);
         }
-        self.names.push(NameChange { decided_by, sets });
+        self.names.push(NameChange {
+            number: self.renamed,
+            decided_by,
+            sets,
+        });
+        self.renamed += 1;
     }
 
     fn edit(&mut self, inode: u64, edit: Edit) {
@@ -206,30 +196,40 @@ impl Disk {
         let Node::File(file) = &mut self.nodes[id] else {
             panic!("data written to a directory")
         };
-        match &edit {
-            Edit::Write { offset, data } => {
-                let end = offset + data.len();
-                if file.live.len() < end {
-                    file.live.resize(end, 0);
-                }
-                file.live[*offset..end].copy_from_slice(data);
-            }
-            Edit::Resize(size) => file.live.resize(*size, 0),
-        }
+        apply(&mut file.live, &edit);
         file.pending.push(edit);
     }
 
-    fn sync(&mut self, id: NodeId) {
+    /// Which nodes a sync of this inode makes durable.
+    fn synced(&self, inode: u64) -> Vec<NodeId> {
+        if inode == 0 {
+            (0..self.nodes.len()).collect()
+        } else {
+            vec![self.known(inode)]
+        }
+    }
+
+    /// How many changes a node has seen; of a directory, all changes of names.
+    fn changes(&self, id: NodeId) -> usize {
+        match &self.nodes[id] {
+            Node::File(file) => file.settled + file.pending.len(),
+            Node::Directory(_) => self.renamed,
+        }
+    }
+
+    fn sync(&mut self, id: NodeId, until: usize) {
         match &mut self.nodes[id] {
             Node::File(file) => {
-                if !file.pending.is_empty() {
-                    file.durable.clone_from(&file.live);
-                    file.pending.clear();
+                // Another sync may have been faster.
+                let count = until.saturating_sub(file.settled);
+                for edit in file.pending.drain(..count) {
+                    apply(&mut file.durable, &edit);
                 }
+                file.settled += count;
             }
             Node::Directory(_) => {
                 for change in std::mem::take(&mut self.names) {
-                    if change.decided_by == id {
+                    if change.decided_by == id && change.number < until {
                         for (directory, name, node) in &change.sets {
                             set(&mut self.directory_mut(*directory).durable, name, *node);
                         }
@@ -261,7 +261,7 @@ impl Disk {
         (directory, name.to_owned())
     }
 
-    fn directory(&self, id: NodeId) -> &DirectoryNode {
+    pub(super) fn directory(&self, id: NodeId) -> &DirectoryNode {
         let Node::Directory(directory) = &self.nodes[id] else {
             panic!("a file where a directory must be")
         };
@@ -319,121 +319,26 @@ impl Disk {
             }
         }
     }
+}
 
-    /// Writes the directory as it may be found after a power cut here, into `target`, which is made.
-    pub fn after_power_cut(&self, style: Style, random: &mut Random, target: &Path) {
-        let unit = *random.pick(&[512, 4096]);
-        let (happened, among) = (
-            random.within(0..self.names.len() + 1),
-            random.within(0..101),
-        );
-        let mut entries: HashMap<NodeId, BTreeMap<String, NodeId>> = HashMap::new();
-        for (index, change) in self.names.iter().enumerate() {
-            let apply = match style {
-                Style::Nothing | Style::DataOnly => false,
-                Style::Everything | Style::NamesOnly => true,
-                Style::Journal => index < happened,
-                Style::Random => random.chance(among),
-            };
-            for (directory, name, node) in change.sets.iter().filter(|_| apply) {
-                let names = entries
-                    .entry(*directory)
-                    .or_insert_with(|| self.directory(*directory).durable.clone());
-                set(names, name, *node);
-            }
+fn apply(bytes: &mut Vec<u8>, edit: &Edit) {
+    match edit {
+        Edit::Write { offset, data } => {
+            let end = offset + data.len();
+            bytes.resize(bytes.len().max(end), 0);
+            bytes[*offset..end].copy_from_slice(data);
         }
-        self.write_out(ROOT, target, &entries, &mut |path, file| match style {
-            _ if is_shared_memory(path) => garbage(file.live.len(), random),
-            Style::Nothing | Style::NamesOnly => file.durable.clone(),
-            Style::Everything | Style::DataOnly => file.live.clone(),
-            Style::Journal | Style::Random => torn(file, unit, random),
-        });
-    }
-
-    fn write_out(
-        &self,
-        id: NodeId,
-        path: &Path,
-        entries: &HashMap<NodeId, BTreeMap<String, NodeId>>,
-        content: &mut impl FnMut(&str, &FileNode) -> Vec<u8>,
-    ) {
-        match &self.nodes[id] {
-            Node::File(file) => {
-                fs::write(path, content(&path.to_string_lossy(), file)).expect("room for an image")
-            }
-            Node::Directory(directory) => {
-                fs::create_dir_all(path).expect("room for an image");
-                for (name, child) in entries.get(&id).unwrap_or(&directory.durable) {
-                    self.write_out(*child, &path.join(name), entries, content);
-                }
-            }
-        }
+        Edit::Resize(size) => bytes.resize(*size, 0),
     }
 }
 
-fn set(names: &mut BTreeMap<String, NodeId>, name: &str, node: Option<NodeId>) {
+pub(super) fn set(names: &mut BTreeMap<String, NodeId>, name: &str, node: Option<NodeId>) {
     match node {
         Some(node) => names.insert(name.to_owned(), node),
         None => names.remove(name),
     };
 }
 
-fn is_shared_memory(path: &str) -> bool {
+pub(super) fn is_shared_memory(path: &str) -> bool {
     path.ends_with("-shm")
-}
-
-/// What a mapping leaves behind: whatever.
-fn garbage(length: usize, random: &mut Random) -> Vec<u8> {
-    (0..length)
-        .map(|_| random.bits().to_le_bytes()[0])
-        .collect()
-}
-
-/// The file with some of its pending edits. Each unit of it, and its size, shows the edits up to a time of its own.
-fn torn(file: &FileNode, unit: usize, random: &mut Random) -> Vec<u8> {
-    let all = file.pending.len();
-    if all == 0 {
-        return file.durable.clone();
-    }
-    let moment = |random: &mut Random| match random.within(0..3) {
-        0 => 0,
-        1 => all,
-        _ => random.within(0..all + 1),
-    };
-    let until = moment(random);
-    let size = file.pending[..until]
-        .iter()
-        .fold(file.durable.len(), |size, edit| match edit {
-            Edit::Write { offset, data } => size.max(offset + data.len()),
-            Edit::Resize(size) => *size,
-        });
-    let mut bytes = file.durable.clone();
-    bytes.resize(bytes.len().max(size), 0);
-    // Half of the time all units stop at the same edit: a plain prefix of what was written, its last edit torn.
-    let together = random.chance(50).then(|| moment(random));
-    let moments: Vec<usize> = (0..=bytes.len() / unit)
-        .map(|_| together.unwrap_or_else(|| moment(random)))
-        .collect();
-    for (index, edit) in file.pending.iter().enumerate() {
-        let (from, to) = match edit {
-            Edit::Write { offset, data } => (*offset, (offset + data.len()).min(bytes.len())),
-            Edit::Resize(size) => (*size, bytes.len()),
-        };
-        let mut at = from;
-        while at < to {
-            let end = to.min((at / unit + 1) * unit);
-            let last = together.is_some() && index == moments[0] && random.chance(50);
-            if index < moments[at / unit] || last {
-                match edit {
-                    Edit::Write { offset, data } => {
-                        bytes[at..end].copy_from_slice(&data[at - offset..end - offset])
-                    }
-                    Edit::Resize(_) => bytes[at..end].fill(0),
-                }
-            }
-            at = end;
-        }
-    }
-    bytes.truncate(size);
-    bytes
 }

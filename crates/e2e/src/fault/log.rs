@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Mark;
+use crate::random::Random;
 
 /// One step of the log. Names are relative to the recorded directory; `data` is a range of the log's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +40,14 @@ pub(super) enum Step {
     RemoveDirectory {
         path: String,
     },
-    Sync {
+    SyncBegins {
         inode: u64,
+        thread: u64,
     },
-    SyncAll,
+    SyncEnds {
+        inode: u64,
+        thread: u64,
+    },
     Mark(Mark),
 }
 
@@ -108,8 +113,14 @@ impl Log {
                     inode,
                 },
                 8 => Step::RemoveDirectory { path: text(&path) },
-                9 => Step::Sync { inode },
-                10 => Step::SyncAll,
+                9 => Step::SyncBegins {
+                    inode,
+                    thread: offset,
+                },
+                10 => Step::SyncEnds {
+                    inode,
+                    thread: offset,
+                },
                 11 => Step::Mark(Mark(inode)),
                 12 => panic!(
                     "the file layer cannot describe this: {} {}",
@@ -145,12 +156,32 @@ impl Log {
             .map(|index| index + 1)
     }
 
+    /// A cut at random: anywhere, or (as often) just before or after a step that changes names or makes something durable,
+    /// since most steps are plain writes of data.
+    #[must_use]
+    pub fn cut(&self, random: &mut Random) -> usize {
+        let any = random.within(0..self.cuts());
+        if random.chance(50) {
+            return any;
+        }
+        let plain = |step: &Step| {
+            matches!(
+                step,
+                Step::Write { .. } | Step::Resize { .. } | Step::Mark(_)
+            )
+        };
+        let turning = self.steps[any.min(self.steps.len())..]
+            .iter()
+            .position(|step| !plain(step));
+        turning.map_or(any, |distance| any + distance + random.within(0..2))
+    }
+
     /// How many steps make something durable.
     #[must_use]
     pub fn syncs(&self) -> usize {
         self.steps
             .iter()
-            .filter(|step| matches!(step, Step::Sync { .. } | Step::SyncAll))
+            .filter(|step| matches!(step, Step::SyncEnds { .. }))
             .count()
     }
 }

@@ -13,9 +13,11 @@
 //! That is what POSIX promises, and less than what today's usual file systems keep.
 
 mod disk;
+mod image;
 mod log;
 mod recorder;
 
-pub use disk::{Disk, Style};
+pub use disk::Disk;
+pub use image::Style;
 pub use log::Log;
 pub use recorder::{Mark, Recorder, layer, without_sync};

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -46,6 +47,7 @@ pub struct Recorder {
     root: PathBuf,
     log_path: PathBuf,
     log: File,
+    slowness: Duration,
     start: Disk,
     _home: TempDir,
 }
@@ -67,8 +69,15 @@ impl Recorder {
             root,
             log_path,
             log,
+            slowness: Duration::ZERO,
             _home: home,
         }
+    }
+
+    /// Makes each `fsync` take up to this long, as on a real disk: time in which others run ahead, or somebody is killed.
+    #[must_use]
+    pub fn slow(self, slowness: Duration) -> Self {
+        Self { slowness, ..self }
     }
 
     /// Makes this command run on top of the layer. Several may, one after another or at once.
@@ -76,6 +85,7 @@ impl Recorder {
         command
             .env("LD_PRELOAD", layer())
             .env("FAULT_ROOT", &self.root)
+            .env("FAULT_SYNC_MICROS", self.slowness.as_micros().to_string())
             .env("FAULT_LOG", &self.log_path);
     }
 

@@ -3,7 +3,7 @@
 use super::{CapabilitySource, Definition, SearchCapabilities};
 use crate::filter::FilterDefinition;
 use crate::identity::CapabilityId;
-use crate::sort::SortDefinition;
+use crate::sort::{SortDefinition, SortKey};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -267,8 +267,9 @@ impl EffectiveCapabilities {
         let filters = Catalog::merge(service.filters, collection.filters, &mut issues);
         let mut sorts = Catalog::merge(service.sorts, collection.sorts, &mut issues);
         let missing = |sort: &SortDefinition| {
-            let ids = sort.keys().iter().map(|key| key.filter_id());
-            ids.into_iter()
+            sort.keys()
+                .iter()
+                .map(SortKey::filter_id)
                 .find(|id| filters.get(id.as_str()).is_none())
                 .cloned()
         };

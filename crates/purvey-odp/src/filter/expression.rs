@@ -65,6 +65,16 @@ impl UncheckedExpression {
         })
     }
 
+    /// The wire value, operands as they were written.
+    pub fn to_value(&self) -> Value {
+        let operand = match &self.operand {
+            Operand::Scalar(_, value) => value.clone(),
+            Operand::Set(values) => Value::Array(values.clone()),
+            Operand::Presence(present) => Value::Bool(*present),
+        };
+        json!({"id": self.id.as_str(), "operator": self.operator().as_str(), "value": operand})
+    }
+
     /// Checks operator and operands against the definition that the expression names; notes every fault.
     pub fn check(
         &self,
