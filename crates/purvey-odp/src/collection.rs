@@ -2,6 +2,7 @@
 //!
 //! The objects are open: members that the protocol does not define are kept and come back ([`Collection::extra`]).
 
+use crate::capability::SearchCapabilities;
 use crate::identity::LocalId;
 use crate::offering::envelope::{Draft, Envelope, envelope_accessors, insert_ids, read_ids};
 use crate::offering::{DetailFields, Placement, check_absent};
@@ -17,7 +18,33 @@ use serde_json::{Map, Value};
 pub struct Collection {
     envelope: Envelope,
     parent_ids: Vec<LocalId>,
+    search_capabilities: Option<Advertised>,
     extra: Map<String, Value>,
+}
+
+/// Search capabilities as read and as written: definitions are open objects, and what they carry further comes back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Advertised {
+    pub(crate) capabilities: SearchCapabilities,
+    wire: Value,
+}
+
+impl Advertised {
+    pub(crate) const MEMBER: &str = "search_capabilities";
+
+    pub(crate) fn read(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Self> {
+        let capabilities = SearchCapabilities::read(report, place, value.clone())?;
+        Some(Self {
+            capabilities,
+            wire: value,
+        })
+    }
+
+    pub(crate) fn insert_into(this: Option<Self>, map: &mut Map<String, Value>) {
+        if let Some(this) = this {
+            map.insert(Self::MEMBER.into(), this.wire);
+        }
+    }
 }
 
 /// A Terse Representation of a Collection.
@@ -25,6 +52,7 @@ pub struct Collection {
 pub struct TerseCollection {
     envelope: Envelope,
     parent_ids: Vec<LocalId>,
+    search_capabilities: Option<Advertised>,
     detail_fields: Option<DetailFields>,
     extra: Map<String, Value>,
 }
@@ -55,6 +83,7 @@ impl Collection {
         let before = report.len();
         let mut draft = Draft::default();
         let mut parent_ids = Vec::new();
+        let mut search_capabilities = None;
         let mut extra = Map::new();
         for (member, value) in map {
             let Some(value) = draft.take(report, place, placement, &member, value) else {
@@ -64,6 +93,10 @@ impl Collection {
                 "parent_ids" => {
                     parent_ids =
                         read_ids(report, &place.key("parent_ids"), value).unwrap_or_default();
+                }
+                Advertised::MEMBER => {
+                    search_capabilities =
+                        Advertised::read(report, &place.key(Advertised::MEMBER), value);
                 }
                 "detail_fields" => {
                     report.add(&place.key(&member), "Must not be in a Full Representation.");
@@ -77,6 +110,7 @@ impl Collection {
         (report.len() == before).then_some(Self {
             envelope,
             parent_ids,
+            search_capabilities,
             extra,
         })
     }
@@ -84,6 +118,14 @@ impl Collection {
     /// The direct parents, each once; empty for a root.
     pub fn parent_ids(&self) -> &[LocalId] {
         &self.parent_ids
+    }
+
+    /// What searches that name this Collection can use, beside what the Service advertises. A Service has it only while it
+    /// advertises `search-offerings`.
+    pub fn search_capabilities(&self) -> Option<&SearchCapabilities> {
+        self.search_capabilities
+            .as_ref()
+            .map(|advertised| &advertised.capabilities)
     }
 
     /// The wire form.
@@ -95,6 +137,7 @@ impl Collection {
     pub fn into_value(self, placement: Placement) -> Value {
         let mut map = self.envelope.into_map(placement);
         insert_ids(&mut map, "parent_ids", &self.parent_ids);
+        Advertised::insert_into(self.search_capabilities, &mut map);
         map.extend(self.extra);
         Value::Object(map)
     }
@@ -123,6 +166,7 @@ impl TerseCollection {
         let map = shape::object(report, place, value)?;
         let mut draft = Draft::default();
         let mut parent_ids = Vec::new();
+        let mut search_capabilities = None;
         let mut detail_fields = None;
         let mut extra = Map::new();
         for (member, value) in map {
@@ -133,6 +177,10 @@ impl TerseCollection {
                 "parent_ids" => {
                     parent_ids =
                         read_ids(report, &place.key("parent_ids"), value).unwrap_or_default();
+                }
+                Advertised::MEMBER => {
+                    search_capabilities =
+                        Advertised::read(report, &place.key(Advertised::MEMBER), value);
                 }
                 "detail_fields" => {
                     detail_fields = DetailFields::read(report, &place.key(&member), value);
@@ -146,6 +194,7 @@ impl TerseCollection {
         (report.len() == before).then_some(Self {
             envelope,
             parent_ids,
+            search_capabilities,
             detail_fields,
             extra,
         })
@@ -154,6 +203,14 @@ impl TerseCollection {
     /// The direct parents when they are shown; empty makes no claim.
     pub fn parent_ids(&self) -> &[LocalId] {
         &self.parent_ids
+    }
+
+    /// What searches that name this Collection can use, beside what the Service advertises. A Service has it only while it
+    /// advertises `search-offerings`.
+    pub fn search_capabilities(&self) -> Option<&SearchCapabilities> {
+        self.search_capabilities
+            .as_ref()
+            .map(|advertised| &advertised.capabilities)
     }
 
     /// What the Full Representation adds; absent makes no claim.
@@ -170,6 +227,7 @@ impl TerseCollection {
     pub fn into_value(self, placement: Placement) -> Value {
         let mut map = self.envelope.into_map(placement);
         insert_ids(&mut map, "parent_ids", &self.parent_ids);
+        Advertised::insert_into(self.search_capabilities, &mut map);
         if let Some(fields) = self.detail_fields {
             map.insert("detail_fields".into(), fields.into_value());
         }
@@ -202,10 +260,19 @@ mod tests {
             "odp_version": "1.0", "id": "gpus", "name": "GPUs", "description": "Accelerated computing resources.",
             "images": [{"alt": "GPU compute hardware", "src": "/images/gpus.jpg"}], "language": "en",
             "localizations": ["en", "ja"], "parent_ids": ["hardware", "cloud"], "web_url": "/c/gpus",
+            "search_capabilities": {"filters": {"inline": [{"id": "color", "title": "Color", "description": "Its color.",
+                "type": "string", "operators": ["eq"], "hint": {"b": 1, "a": 2}}]}, "sorts": {"linked": {"href": "/odp/sorts"}}},
             "vendor": {"b": 1, "a": [true]}
         });
         let collection = full(value.clone()).unwrap();
         assert_eq!(collection.parent_ids().len(), 2);
+        assert!(
+            collection
+                .search_capabilities()
+                .unwrap()
+                .filters()
+                .is_some()
+        );
         assert_eq!(collection.into_value(Placement::TopLevel), value);
     }
 
@@ -238,7 +305,15 @@ mod tests {
                 "/localizations"
             ]
         );
-        let value = json!({"odp_version": "1.0", "id": "gpus", "name": "GPUs", "parent_ids": [], "localizations": ["en", "EN"]});
-        assert_eq!(pointers(full(value)), ["/parent_ids", "/localizations/1"]);
+        let value = json!({"odp_version": "1.0", "id": "gpus", "name": "GPUs", "parent_ids": [], "localizations": ["en", "EN"],
+            "search_capabilities": {"filters": {}}});
+        assert_eq!(
+            pointers(full(value)),
+            [
+                "/parent_ids",
+                "/localizations/1",
+                "/search_capabilities/filters"
+            ]
+        );
     }
 }

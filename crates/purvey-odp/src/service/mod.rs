@@ -15,9 +15,12 @@ pub use keywords::{Keyword, Keywords};
 pub use operation::{Operation, OperationDescriptor};
 pub use protocols::{Payment, PaymentOption, PaymentProtocol, Protocols};
 
+use crate::capability::SearchCapabilities;
+use crate::collection::Advertised;
 use crate::identity::ServiceOrigin;
 use crate::image::BrandingImage;
 use crate::language::{LanguageTag, Localizations};
+use crate::normalise::{self, Dropped};
 use crate::reference::ResourceReference;
 use crate::report::{Invalid, Place, Report};
 use crate::text::{Description, Name};
@@ -40,6 +43,7 @@ pub struct ServiceDocument {
     mcp: Vec<McpEndpoint>,
     payment_origins: Vec<ServiceOrigin>,
     protocols: Option<Protocols>,
+    search_capabilities: Option<Advertised>,
     extra: Map<String, Value>,
 }
 
@@ -68,12 +72,44 @@ pub struct Links {
 /// Members by which a Service would name itself; its identity is its origin alone.
 const FORBIDDEN: [&str; 3] = ["web_url", "id", "service_id"];
 
+/// Where it stands whether Agents can enroll.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Enrollment {
+    /// In the document.
+    AsAdvertised,
+    /// In a protocol that this version does not know, and that was dropped.
+    Unknown,
+}
+
 impl ServiceDocument {
     /// The Service Document that `value` is.
     ///
     /// # Errors
     /// Every rule that it breaks, those on bytes (65,536) and depth (8) included.
     pub fn validate(value: Value) -> Result<Self, Invalid> {
+        Self::validate_with(value, Enrollment::AsAdvertised)
+    }
+
+    /// What an Agent makes of a received document: normalised, then validated, with what was dropped. An enrollment
+    /// protocol that is not known leaves the document usable: its operations may still say `optional` or `required`, although
+    /// [`Protocols::enrollment`] is false.
+    ///
+    /// # Errors
+    /// Every rule that it breaks then; such a document is not to be used in any part.
+    pub fn receive(mut value: Value) -> Result<(Self, Vec<Dropped>), Invalid> {
+        let dropped = normalise::service_document(&mut value);
+        let unknown = dropped
+            .iter()
+            .any(|dropped| dropped.pointer.starts_with("/protocols/enrollment/"));
+        let enrollment = if unknown {
+            Enrollment::Unknown
+        } else {
+            Enrollment::AsAdvertised
+        };
+        Ok((Self::validate_with(value, enrollment)?, dropped))
+    }
+
+    fn validate_with(value: Value, enrollment: Enrollment) -> Result<Self, Invalid> {
         let mut report = Report::new();
         if !fits_depth(&value, limits::SERVICE_DOCUMENT_DEPTH) {
             report.add(
@@ -84,11 +120,16 @@ impl ServiceDocument {
         if !fits_bytes(&value, limits::SERVICE_DOCUMENT_BYTES) {
             report.add(&Place::ROOT, "Must not exceed 65536 bytes.");
         }
-        let document = Self::read(&mut report, &Place::ROOT, value);
+        let document = Self::read(&mut report, &Place::ROOT, value, enrollment);
         report.finish(document)
     }
 
-    fn read(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Self> {
+    fn read(
+        report: &mut Report,
+        place: &Place<'_>,
+        value: Value,
+        enrollment: Enrollment,
+    ) -> Option<Self> {
         let mut map = shape::object(report, place, value)?;
         let before = report.len();
         ProtocolVersion::take(report, place, &mut map);
@@ -143,18 +184,24 @@ impl ServiceDocument {
         let protocols = shape::optional(report, place, &mut map, "protocols", Protocols::read);
         let operations_here = operations.as_deref().unwrap_or_default();
         // Protocols that could not be read were noted; whether they have enrollment is then unknown.
-        if protocols
-            .as_ref()
-            .map_or(!has_protocols, |protocols| !protocols.enrollment())
+        if enrollment == Enrollment::AsAdvertised
+            && protocols
+                .as_ref()
+                .map_or(!has_protocols, |protocols| !protocols.enrollment())
         {
             check_enrollment(report, &place.key("operations"), operations_here);
         }
-        if map.contains_key("search_capabilities")
-            && operations.is_some()
-            && !searches(operations_here)
-        {
+        let has_capabilities = map.contains_key(Advertised::MEMBER);
+        let search_capabilities = shape::optional(
+            report,
+            place,
+            &mut map,
+            Advertised::MEMBER,
+            Advertised::read,
+        );
+        if has_capabilities && operations.is_some() && !searches(operations_here) {
             report.add(
-                &place.key("search_capabilities"),
+                &place.key(Advertised::MEMBER),
                 "Must be omitted, since search-offerings is not advertised.",
             );
         }
@@ -176,6 +223,7 @@ impl ServiceDocument {
             mcp: mcp.unwrap_or_default(),
             payment_origins: payment_origins.unwrap_or_default(),
             protocols,
+            search_capabilities,
             extra: map,
         };
         (report.len() == before).then_some(document)
@@ -249,6 +297,13 @@ impl ServiceDocument {
         self.protocols.as_ref()
     }
 
+    /// What every search for Offerings can use; only with `search-offerings`.
+    pub fn search_capabilities(&self) -> Option<&SearchCapabilities> {
+        self.search_capabilities
+            .as_ref()
+            .map(|advertised| &advertised.capabilities)
+    }
+
     /// Members that the protocol does not define.
     pub fn extra(&self) -> &Map<String, Value> {
         &self.extra
@@ -292,6 +347,7 @@ impl ServiceDocument {
         if let Some(protocols) = &self.protocols {
             map.insert("protocols".into(), protocols.to_value());
         }
+        Advertised::insert_into(self.search_capabilities.clone(), &mut map);
         map.extend(self.extra.clone());
         Value::Object(map)
     }

@@ -257,6 +257,33 @@ fn capabilities_need_the_search() {
 }
 
 #[test]
+fn an_agent_can_use_a_service_with_an_unknown_enrollment() {
+    let mut value = with(
+        "protocols",
+        json!({"enrollment": [{"name": "future"}], "payments": [{"authentication": "required", "name": "mpp"}]}),
+    );
+    value["operations"][0]["authentication"] = json!("optional");
+    assert!(ServiceDocument::validate(value.clone()).is_err());
+    let (document, dropped) = ServiceDocument::receive(value).unwrap();
+    assert!(document.protocols().is_none());
+    assert_eq!(
+        document
+            .operation(Operation::ListOfferings)
+            .unwrap()
+            .authentication,
+        Authentication::Optional
+    );
+    let pointers: Vec<_> = dropped.iter().map(|d| d.pointer.as_str()).collect();
+    assert_eq!(
+        pointers,
+        ["/protocols/enrollment/0", "/protocols/payments/0"]
+    );
+    let mut value = minimal();
+    value["operations"][0]["authentication"] = json!("optional");
+    assert!(ServiceDocument::receive(value).is_err());
+}
+
+#[test]
 fn depth_and_bytes_are_bounded() {
     // The document itself is level 1: seven arrays within are level 8.
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));

@@ -1,1 +1,0 @@
-//! What an Agent drops from newer documents before validating.
