@@ -145,11 +145,13 @@ pub enum Scalar {
     String(String),
     /// See [`ScalarType::Boolean`]; `false` comes first.
     Boolean(bool),
-    /// See [`ScalarType::Integer`]; holds an integer.
+    /// See [`ScalarType::Integer`]. Made by [`ScalarType::scalar`] or from an `i64`, so that it holds an integer.
+    #[non_exhaustive]
     Integer(Decimal),
     /// See [`ScalarType::Number`].
     Number(Decimal),
-    /// See [`ScalarType::Decimal`].
+    /// See [`ScalarType::Decimal`]. Made by [`ScalarType::scalar`], so that it can be written without an exponent.
+    #[non_exhaustive]
     Decimal(Decimal),
     /// See [`ScalarType::Date`].
     Date(Date),
@@ -199,6 +201,13 @@ impl Scalar {
             Self::Date(date) => date.order_key(out),
             Self::DateTime(instant) => instant.order_key(out),
         }
+    }
+}
+
+/// An integer.
+impl From<i64> for Scalar {
+    fn from(value: i64) -> Self {
+        Self::Integer(Decimal::from(value))
     }
 }
 

@@ -1,7 +1,11 @@
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
 use super::*;
-use crate::capability::{Fetched, ScopeCapabilities};
+use crate::capability::{EffectiveCapabilities, Fetched, ScopeCapabilities};
+use crate::filter::FilterDefinition;
+use crate::identity::{CapabilityId, LocalId};
+use crate::report::Invalid;
+use crate::sort::SortDefinition;
 
 fn faults<T: std::fmt::Debug>(result: Result<T, Invalid>) -> Vec<String> {
     match result {
@@ -331,5 +335,21 @@ fn collection_searches() {
             pointers,
             "{body}"
         );
+    }
+}
+
+#[test]
+fn a_parent_constraint_admits_direct_children_or_roots() {
+    let id = |text| LocalId::parse(text).unwrap();
+    let children = ParentConstraint::ChildrenOf(id("furniture"));
+    for (parents, anywhere, roots, of_furniture) in [
+        (vec![], true, true, false),
+        (vec![id("furniture")], true, false, true),
+        (vec![id("supplies"), id("furniture")], true, false, true),
+        (vec![id("supplies")], true, false, false),
+    ] {
+        assert_eq!(ParentConstraint::Anywhere.admits(&parents), anywhere);
+        assert_eq!(ParentConstraint::Roots.admits(&parents), roots);
+        assert_eq!(children.admits(&parents), of_furniture);
     }
 }
