@@ -1,4 +1,5 @@
 //! Continuations: what was sealed comes back, nothing else does.
+#![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use purvey_catalog::Error;

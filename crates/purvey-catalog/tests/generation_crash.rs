@@ -1,4 +1,5 @@
 //! Power failures, damage, and readers beside a writer.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod generation_common;
 

@@ -1,4 +1,5 @@
 //! Page bodies: the envelope, the byte limit, the continuation.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod generation_common;
 

@@ -1,4 +1,5 @@
 //! Two simulated hours of one publication a second with one traversal open.
+#![allow(clippy::unwrap_used)]
 
 mod generation_common;
 

@@ -1,4 +1,5 @@
 //! Segments: what was written is found, in order, and nothing else.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod generation_common;
 

@@ -1,5 +1,5 @@
 //! What the tests of segments and generations share: small documents and a model that says what they must look like.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use purvey_catalog::generation::{
     Generation, GenerationBuilder, Generations, IndexLock, ListQuery, ListScope,
