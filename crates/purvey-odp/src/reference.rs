@@ -153,6 +153,20 @@ fn is_uri_text(text: &str) -> bool {
     true
 }
 
+/// Whether `text` is a URI reference of any kind (RFC 3986), relative ones and fragments included.
+pub(crate) fn is_uri_reference(text: &str) -> bool {
+    let (resource, fragment) = text.split_once('#').unwrap_or((text, ""));
+    // A colon in the first segment can only end a scheme.
+    let first = resource.split(['/', '?']).next().unwrap_or_default();
+    let scheme = first.split_once(':').is_none_or(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+    });
+    scheme && is_uri_text(resource) && is_uri_text(fragment)
+}
+
 impl PartialEq for ResourceReference {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -266,6 +280,25 @@ mod tests {
             "data:text/plain,x",
         ] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn uri_references_of_any_kind() {
+        for text in [
+            "",
+            "#a",
+            "/problems/1#x",
+            "a/b:c",
+            "urn:uuid:0f",
+            "https://a.example/?x#y",
+            "?a:b",
+            "./1:2",
+        ] {
+            assert!(is_uri_reference(text), "{text}");
+        }
+        for text in ["a b", "1:2", ":a", "#a#b", "caf\u{e9}", "%", "a_b:c"] {
+            assert!(!is_uri_reference(text), "{text}");
         }
     }
 

@@ -50,6 +50,11 @@ impl ScalarType {
         Self::ALL.into_iter().find(|known| known.as_str() == name)
     }
 
+    /// Reads a wire name; notes one that is no type.
+    pub fn read_name(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Self> {
+        read_known(report, place, value, &Self::ALL, Self::as_str)
+    }
+
     /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -207,4 +212,21 @@ fn string_key(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.push(0);
+}
+
+/// Reads a string that is the wire name of one of `known`; notes any other.
+pub(crate) fn read_known<T: Copy>(
+    report: &mut Report,
+    place: &Place<'_>,
+    value: Value,
+    known: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Option<T> {
+    let text = shape::string(report, place, value)?;
+    let found = known.iter().copied().find(|item| name(*item) == text);
+    if found.is_none() {
+        let names: Vec<_> = known.iter().map(|item| name(*item)).collect();
+        report.add(place, format!("Must be one of {}.", names.join(", ")));
+    }
+    found
 }

@@ -1,1 +1,0 @@
-//! Actions: what can be done with an Offering.

@@ -1,1 +1,0 @@
-//! Bounded decoding: bytes to JSON, or nothing.
