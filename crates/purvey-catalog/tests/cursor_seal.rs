@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use purvey_catalog::Error;
 use purvey_catalog::cursor::{Cursor, CursorKeys, Expected, expiry};
 use purvey_catalog::fs::Durability;
-use purvey_catalog::segment::Representation;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::offering::Representation;
 use std::os::unix::fs::PermissionsExt;
 
 const EXPECTED: Expected<'_> = Expected {

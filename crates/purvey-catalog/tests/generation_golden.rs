@@ -11,8 +11,9 @@ use purvey_catalog::clock::ManualClock;
 use purvey_catalog::cursor::{Cursor, CursorKeys, Expected};
 use purvey_catalog::fs::Durability;
 use purvey_catalog::generation::Generations;
-use purvey_catalog::segment::{Entry, Representation};
+use purvey_catalog::segment::Entry;
 use purvey_odp::identity::ResourceType;
+use purvey_odp::offering::Representation;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@ use purvey_catalog::clock::ManualClock;
 use purvey_catalog::fs::Durability;
 use purvey_catalog::generation::{Generations, ListQuery, ListScope};
 use purvey_catalog::page::{document, page};
-use purvey_catalog::segment::Representation;
 use purvey_odp::identity::ResourceType;
+use purvey_odp::offering::Representation;
 use std::sync::Arc;
 
 fn generations(dir: &tempfile::TempDir, docs: &[Doc]) -> Generations {

@@ -9,8 +9,8 @@ use purvey_catalog::clock::{Clock, ManualClock};
 use purvey_catalog::cursor::expiry;
 use purvey_catalog::fs::Durability;
 use purvey_catalog::generation::{Generations, ListQuery, ListScope};
-use purvey_catalog::segment::Representation;
 use purvey_odp::identity::ResourceType;
+use purvey_odp::offering::Representation;
 use std::sync::Arc;
 
 const START: u64 = 1_800_000_000;

@@ -7,7 +7,8 @@ use generation_common::{Doc, LANGUAGES, tags};
 use proptest::prelude::*;
 use purvey_catalog::Error;
 use purvey_catalog::fs::Durability;
-use purvey_catalog::segment::{Entry, Representation, Segment, SegmentWriter, Variant};
+use purvey_catalog::segment::{Entry, Segment, SegmentWriter, Variant};
+use purvey_odp::offering::Representation;
 use std::collections::BTreeSet;
 use std::path::Path;
 
