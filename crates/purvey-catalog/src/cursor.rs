@@ -5,7 +5,6 @@
 
 use crate::Error;
 use crate::fs::{Durability, read};
-use crate::segment::Representation;
 use crate::segment::codec::{Decoder, Frame, corrupt, put_text};
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
@@ -13,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
+use purvey_odp::offering::Representation;
 use std::path::Path;
 
 /// Expiries are rounded up to this: pages handed out around the same time are the same bytes.

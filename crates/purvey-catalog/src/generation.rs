@@ -19,9 +19,10 @@ pub use pins::{PIN_GRACE_SECONDS, PIN_STEP_SECONDS};
 pub use store::Generations;
 
 use crate::Error;
-use crate::segment::{Region, Representation, Segment};
+use crate::segment::{Region, Segment};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::offering::Representation;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::generation::{Generation, Item, ListOutcome, ListQuery};
-use crate::segment::Representation;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
+use purvey_odp::offering::Representation;
 
 const HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"items\":[";
 const DOCUMENT_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",";
@@ -37,7 +37,7 @@ pub fn page(
         max_bytes,
         ..*query
     };
-    let mut bytes = Vec::with_capacity(16 * 1024);
+    let mut bytes = Vec::new();
     bytes.extend(HEAD);
     let outcome = generation.list(&query, &mut bytes)?;
     match &outcome.last_id {

@@ -12,13 +12,11 @@ pub(crate) mod codec;
 mod index;
 mod merge;
 mod reader;
-mod standin;
 mod writer;
 
 pub(crate) use merge::merge;
 pub(crate) use reader::Region;
 pub use reader::Segment;
-pub use standin::Representation;
 pub use writer::{Entry, SegmentWriter, Variant};
 
 use codec::Frame;

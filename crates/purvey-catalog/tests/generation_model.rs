@@ -1,4 +1,5 @@
 //! Random histories of publications, removals, merges, pins and restarts list exactly what a map says.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod generation_common;
 

@@ -2,13 +2,16 @@
 
 use super::Part;
 use crate::Error;
-use crate::segment::{Region, Representation, Segment};
+use crate::segment::{Region, Segment};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::offering::Representation;
 use std::ops::Range;
 
 /// Unwanted bytes between two wanted items that are cheaper to read than to skip.
 const GAP_BYTES: u64 = 8 * 1024;
+/// Room for the end of a page with a usual `next`.
+const END_BYTES: usize = 512;
 
 /// What a listing covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +210,9 @@ pub(super) fn list(
         .filter_map(|part| Head::new(part, query))
         .collect();
     let (picks, more) = pick(&mut heads, query);
+    let bytes: u64 = picks.iter().map(|pick| pick.span.end - pick.span.start + 1).sum();
+    // Some room for the end of the page, so that it does not move the items.
+    out.reserve(bytes as usize + END_BYTES);
     let mut rest = picks.as_slice();
     let mut scratch = Vec::new();
     while !rest.is_empty() {

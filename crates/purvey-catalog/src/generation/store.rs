@@ -100,7 +100,7 @@ impl Generations {
                 return Ok(false);
             }
             match self.load(wanted) {
-                Ok(generation) => return Ok(self.adopt(Arc::new(generation))),
+                Ok(generation) => return Ok(self.adopt(&Arc::new(generation))),
                 Err(error) => {
                     // It may have been superseded and collected meanwhile.
                     let newest = self.read_current()?;
@@ -115,14 +115,14 @@ impl Generations {
     }
 
     /// Makes a generation current unless a newer one is; tells whether it did.
-    fn adopt(&self, generation: Arc<Generation>) -> bool {
+    fn adopt(&self, generation: &Arc<Generation>) -> bool {
         let older = |known: &Option<Arc<Generation>>| {
             known
                 .as_ref()
                 .is_none_or(|known| known.number < generation.number)
         };
         let before = self.current.rcu(|known| match known {
-            known if older(known) => Some(Arc::clone(&generation)),
+            known if older(known) => Some(Arc::clone(generation)),
             known => known.clone(),
         });
         if !older(&before) {
@@ -272,7 +272,7 @@ impl Generations {
         self.durability
             .write(&self.current_path, &file::encode_current(number))?;
         let generation = Arc::new(builder.into_generation(number, epoch));
-        self.adopt(Arc::clone(&generation));
+        self.adopt(&generation);
         if let Err(error) = self.collect_with(lock) {
             // The generation is published all the same; the next collection tries again.
             tracing::warn!(%error, "collecting superseded generations failed");

@@ -174,12 +174,8 @@ impl<'a> Copier<'a> {
         }
         self.variants_before = (ordinal, before);
         let sums = self.sums.sums(u64::from(ordinal) + before)?;
-        let terse = self
-            .terse
-            .get(self.segment.span(Region::Terse, ordinal, ordinal))?;
-        let full = self
-            .full
-            .get(self.segment.span(Region::Full, ordinal, ordinal))?;
+        let terse = self.terse.item(Region::Terse, ordinal)?;
+        let full = self.full.item(Region::Full, ordinal)?;
         checked(self.segment, ordinal, (terse, full, sums))
     }
 
@@ -203,8 +199,12 @@ fn checked<'c>(segment: &Segment, ordinal: u32, copied: Copied<'c>) -> Result<Co
     if (xxh3_64(full) as u32, xxh3_64(terse) as u32) == sums {
         return Ok(copied);
     }
+    Err(damaged(segment, ordinal))
+}
+
+fn damaged(segment: &Segment, ordinal: u32) -> Error {
     let detail = format!("the item of {} is damaged", segment.id(ordinal));
-    Err(corrupt(segment.path(), detail))
+    corrupt(segment.path(), detail)
 }
 
 /// A part of a file, read ahead.
@@ -232,6 +232,19 @@ impl<'a> Window<'a> {
         }
         let start = (wanted.start - self.span.start) as usize;
         Ok(&self.bytes[start..start + (wanted.end - wanted.start) as usize])
+    }
+
+    /// An item, after a look at the comma that pages take over from the file.
+    fn item(&mut self, region: Region, ordinal: u32) -> Result<&[u8], Error> {
+        let span = self.segment.span(region, ordinal, ordinal);
+        if ordinal == 0 {
+            return self.get(span);
+        }
+        let segment = self.segment;
+        match self.get(span.start - 1..span.end)?.split_first() {
+            Some((b',', item)) => Ok(item),
+            _ => Err(damaged(segment, ordinal)),
+        }
     }
 
     /// The sums of Full and Terse at a place of the sums.

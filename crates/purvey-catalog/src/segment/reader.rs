@@ -2,10 +2,10 @@
 
 use super::codec::{Decoder, corrupt};
 use super::index::{Index, VariantPlace};
-use super::standin::Representation;
 use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId};
 use crate::Error;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::offering::Representation;
 use roaring::RoaringBitmap;
 use std::fs::File;
 use std::ops::Range;

@@ -1,12 +1,13 @@
 //! What the tests of segments and generations share: small documents and a model that says what they must look like.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use purvey_catalog::generation::{
     Generation, GenerationBuilder, Generations, IndexLock, ListQuery, ListScope,
 };
-use purvey_catalog::segment::{Entry, Representation, SegmentWriter, Variant};
+use purvey_catalog::segment::{Entry, SegmentWriter, Variant};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::offering::Representation;
 use std::collections::BTreeMap;
 
 pub const LANGUAGES: [&str; 4] = ["en", "fr", "de", "pt-BR"];
