@@ -31,6 +31,7 @@ use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// An open catalog; clones share it. Several processes may have the same one open.
@@ -54,6 +55,8 @@ struct Inner {
     /// The newest manifest committed, with the change that brought it.
     newest: Mutex<(u64, Arc<Manifest>)>,
     indexer: Mutex<Indexer>,
+    /// Ends a build under way.
+    stop: Arc<AtomicBool>,
     /// Wakes the indexer thread; holds one message at most.
     wake: Receiver<()>,
     background: Mutex<Option<Background>>,
@@ -72,6 +75,7 @@ impl Catalog {
         let mut indexer = Indexer::open(dir, &options)?;
         let generations = indexer.generations();
         let manifests = indexer.manifests();
+        let stop = indexer.stop();
         let generation = match generations.current() {
             Some(generation) => generation,
             None => indexer.catch_up(1)?,
@@ -91,6 +95,7 @@ impl Catalog {
             store: Mutex::new(store),
             newest,
             indexer: Mutex::new(indexer),
+            stop,
             wake,
             background: Mutex::new(None),
             writer: Mutex::new(Some(Arc::new(writer))),
@@ -125,7 +130,12 @@ impl Catalog {
     pub fn shutdown(&self) {
         // The writer first: its last commit still wakes the indexer, which a later start would make up for anyway.
         drop(self.inner.writer.lock().take());
-        drop(self.inner.background.lock().take());
+        let background = self.inner.background.lock().take();
+        if background.is_some() {
+            self.inner.stop.store(true, Ordering::Relaxed);
+            drop(background);
+            self.inner.stop.store(false, Ordering::Relaxed);
+        }
     }
 
     /// What requests are answered from now.

@@ -104,8 +104,10 @@ pub struct ImportReport {
     pub rejected: u64,
     /// The first rejected records, at most [`ImportReport::REJECTED`].
     pub faults: Vec<Rejected>,
-    /// The generation that holds the import; `None` when nothing was committed.
+    /// The generation that holds the import; `None` when nothing was committed or publishing failed.
     pub generation: Option<u64>,
+    /// Why what was committed could not be published yet; a server that has the catalog open goes on trying.
+    pub publish_error: Option<String>,
     /// Whole seconds and thousandths that it took.
     pub seconds: f64,
 }
@@ -180,12 +182,18 @@ fn write(
     progress.at(Stage::Committing);
     write.commit()?;
     report.committed = true;
-    // Only tidiness: the log would be merged later anyway.
-    store.checkpoint()?;
+    if let Err(error) = store.checkpoint() {
+        tracing::debug!(%error, "the store's log is merged later");
+    }
     drop(store);
     progress.at(Stage::Publishing);
-    let mut indexer = Indexer::open(dir, &options.catalog)?;
-    report.generation = Some(indexer.catch_up(seq)?.number());
+    let published =
+        Indexer::open(dir, &options.catalog).and_then(|mut indexer| indexer.catch_up(seq));
+    match published {
+        Ok(generation) => report.generation = Some(generation.number()),
+        // The records are durable all the same: whoever serves the catalog publishes them.
+        Err(error) => report.publish_error = Some(error.to_string()),
+    }
     Ok(report)
 }
 

@@ -14,6 +14,7 @@ use crate::store::{Head, Store};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Manifests of past generations that stay parsed.
 const PARSED_MANIFESTS: usize = 8;
@@ -24,6 +25,7 @@ pub struct Indexer {
     store: Store,
     generations: Arc<Generations>,
     manifests: Arc<Manifests>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Indexer {
@@ -39,6 +41,7 @@ impl Indexer {
             store,
             generations: Arc::new(generations),
             manifests: Arc::default(),
+            stop: Arc::default(),
         })
     }
 
@@ -50,6 +53,11 @@ impl Indexer {
     /// The parsed manifests of generations.
     pub fn manifests(&self) -> Arc<Manifests> {
         Arc::clone(&self.manifests)
+    }
+
+    /// Set, it makes a build under way end soon, with an error and nothing published: the next run does it again.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
     }
 
     /// Publishes what is committed and not yet in a generation, unless another process is indexing: that one will. Also adopts what
@@ -124,6 +132,7 @@ impl Indexer {
             generations: &self.generations,
             lock,
             manifest: &manifest,
+            stop: &self.stop,
         };
         job.build(&read, &mut builder, since)?;
         drop(read);

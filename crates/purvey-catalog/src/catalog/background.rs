@@ -3,6 +3,7 @@
 use super::{Inner, Options};
 use crate::error::Error;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -72,6 +73,7 @@ fn run(inner: &Weak<Inner>, wake: &Receiver<()>, stop: &Receiver<()>) {
                 failures = 0;
                 interval(&catalog, &options)
             }
+            Err(_) if catalog.stop.load(Ordering::Relaxed) => return,
             Err(error) => {
                 failures += 1;
                 tracing::error!(%error, failures, "changes could not be published; trying again");

@@ -10,6 +10,7 @@ use crate::segment::{Entry, SegmentWriter, Variant};
 use crate::store::{FILE, Read, RowRef};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of records handed to a worker at once: bounds memory whatever their sizes.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -23,6 +24,8 @@ pub(super) struct Job<'a> {
     pub(super) generations: &'a Generations,
     pub(super) lock: &'a IndexLock,
     pub(super) manifest: &'a Manifest,
+    /// Set from outside when nobody wants the result any more.
+    pub(super) stop: &'a AtomicBool,
 }
 
 /// A row to render; without a body its document goes.
@@ -90,11 +93,14 @@ impl Job<'_> {
                         wanted =
                             feed.push(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
                     }
-                    // Once nobody consumes, the rest is walked in vain; only after a failure.
-                    if !wanted {
-                        chunk.clear();
+                    // Nobody consumes after a failure, which is reported in place of this.
+                    if wanted && !self.stop.load(Ordering::Relaxed) {
+                        Ok(())
+                    } else {
+                        Err(Error::NotWritten {
+                            detail: "indexing was stopped".to_owned(),
+                        })
                     }
-                    Ok(())
                 })?;
                 feed.push(chunk);
                 Ok(())
