@@ -1,0 +1,196 @@
+//! `[service]`: what the Service Document says (ODP §2).
+
+use super::{closed, note};
+use purvey_odp::language::LanguageTag;
+use purvey_odp::limits;
+use purvey_odp::report::{Invalid, Place, Report};
+use purvey_odp::service::{Operation, ServiceDocument};
+use purvey_odp::shape;
+use serde_json::{Map, Value, json};
+
+/// Members that pass from `[service]` to the document as they are.
+const MEMBERS: [&str; 13] = [
+    "name",
+    "description",
+    "language",
+    "branding",
+    "documentation_url",
+    "keywords",
+    "mcp",
+    "payment_origins",
+    "protocols",
+    "status_url",
+    "support_url",
+    "website_url",
+    "openapi",
+];
+/// Members that a translation may replace.
+const TRANSLATED: [&str; 3] = ["name", "description", "keywords"];
+
+/// The Service's metadata, valid in every language.
+#[derive(Debug)]
+pub struct Service {
+    language: LanguageTag,
+    members: Map<String, Value>,
+    translations: Vec<(LanguageTag, Map<String, Value>)>,
+    http: Value,
+    endpoint_base: String,
+}
+
+impl Service {
+    pub(super) fn read(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Self> {
+        let mut map = shape::object(report, place, value)?;
+        let before = report.len();
+        let translations = map.shift_remove("translations");
+        let endpoint_base =
+            shape::optional(report, place, &mut map, "endpoint_base", shape::string)
+                .unwrap_or_else(|| "/odp".to_owned());
+        let mut members = Map::new();
+        for name in MEMBERS {
+            if let Some(value) = map.shift_remove(name) {
+                members.insert(name.to_owned(), value);
+            }
+        }
+        closed(report, place, &map);
+        let mut http = json!({ "endpoint_base": endpoint_base });
+        if let (Some(openapi), Value::Object(http)) = (members.shift_remove("openapi"), &mut http) {
+            http.insert("openapi".to_owned(), openapi);
+        }
+        let language = match members.get("language") {
+            Some(tag) => LanguageTag::read(report, &place.key("language"), tag.clone()),
+            None => {
+                report.add(place, "Must have the member language.");
+                None
+            }
+        }?;
+        let translations = translations
+            .map(|value| read_translations(report, &place.key("translations"), value, &language))
+            .unwrap_or_default();
+        let service = Self {
+            language,
+            members,
+            translations,
+            http,
+            endpoint_base,
+        };
+        for language in service.languages() {
+            service.check(report, place, language);
+        }
+        (report.len() == before).then_some(service)
+    }
+
+    /// Validates the document of one language; its faults are placed where the manifest has the member.
+    fn check(&self, report: &mut Report, place: &Place<'_>, language: &LanguageTag) {
+        let required = [Operation::ListOfferings, Operation::GetOffering];
+        let Err(invalid) = self.document(language, &required) else {
+            return;
+        };
+        let translation = self.translation(language);
+        let translations = place.key("translations");
+        let translations = translations.key(language.as_str());
+        for violation in invalid.violations() {
+            let path = violation
+                .pointer
+                .strip_prefix("/http")
+                .unwrap_or(&violation.pointer);
+            let first = path.split('/').nth(1).unwrap_or_default();
+            let here = match translation {
+                None => place,
+                Some(members) if members.contains_key(first) => &translations,
+                // The default language's check has said it.
+                Some(_) if !first.is_empty() => continue,
+                Some(_) => &translations,
+            };
+            note(report, here, path, &violation.reason);
+        }
+    }
+
+    /// Its language.
+    pub fn language(&self) -> &LanguageTag {
+        &self.language
+    }
+
+    /// Its languages, the default one first.
+    pub fn languages(&self) -> impl Iterator<Item = &LanguageTag> {
+        std::iter::once(&self.language).chain(self.translations.iter().map(|(tag, _)| tag))
+    }
+
+    /// Path below which the operations are; without a trailing slash.
+    pub fn endpoint_base(&self) -> &str {
+        self.endpoint_base.trim_end_matches('/')
+    }
+
+    fn translation(&self, language: &LanguageTag) -> Option<&Map<String, Value>> {
+        self.translations
+            .iter()
+            .find(|(tag, _)| tag == language)
+            .map(|(_, members)| members)
+    }
+
+    pub(super) fn document(
+        &self,
+        language: &LanguageTag,
+        operations: &[Operation],
+    ) -> Result<ServiceDocument, Invalid> {
+        let mut map = Map::new();
+        map.insert("odp_version".to_owned(), "1.0".into());
+        map.extend(self.members.clone());
+        if let Some(members) = self.translation(language) {
+            map.insert("language".to_owned(), language.as_str().into());
+            map.extend(members.clone());
+        }
+        let tags: Vec<&str> = self.languages().map(LanguageTag::as_str).collect();
+        map.insert("localizations".to_owned(), tags.into());
+        map.insert("http".to_owned(), self.http.clone());
+        let operations: Vec<Value> = operations
+            .iter()
+            .map(
+                |operation| json!({ "name": operation.as_str(), "authentication": "not-required" }),
+            )
+            .collect();
+        map.insert("operations".to_owned(), operations.into());
+        let value = Value::Object(map);
+        // The longest list of operations and capabilities still to come has room in the last quarter.
+        let most = limits::SERVICE_DOCUMENT_BYTES / 4 * 3;
+        if crate::render::bytes(&value).len() > most {
+            return Err(Invalid::one(
+                "",
+                format!("Must take at most {most} bytes in a Service Document."),
+            ));
+        }
+        ServiceDocument::validate(value)
+    }
+}
+
+fn read_translations(
+    report: &mut Report,
+    place: &Place<'_>,
+    value: Value,
+    default: &LanguageTag,
+) -> Vec<(LanguageTag, Map<String, Value>)> {
+    let mut out: Vec<(LanguageTag, Map<String, Value>)> = Vec::new();
+    let Some(map) = shape::object(report, place, value) else {
+        return out;
+    };
+    for (tag, value) in map {
+        let place = place.key(&tag);
+        let language = LanguageTag::read(report, &place, Value::String(tag.clone()));
+        let members = shape::object(report, &place, value);
+        let (Some(language), Some(members)) = (language, members) else {
+            continue;
+        };
+        for name in members.keys() {
+            if !TRANSLATED.contains(&name.as_str()) {
+                report.add(&place.key(name), "Is not a member that can be translated.");
+            }
+        }
+        if language == *default {
+            report.add(&place, "Must not be the Service's own language.");
+        }
+        if out.iter().any(|(known, _)| *known == language) {
+            report.add(&place, "Must not occur twice.");
+        }
+        out.push((language, members));
+    }
+    out
+}

@@ -1,1 +1,0 @@
-//! Reading record files.
