@@ -33,6 +33,15 @@ pub enum Error {
         /// Seconds after which trying again makes sense.
         retry_after_seconds: u64,
     },
+    /// A write that did not come about, with nothing of it remaining: try again once the cause is gone.
+    #[error("not written: {detail}")]
+    NotWritten {
+        /// What stood in the way.
+        detail: String,
+    },
+    /// Records that cannot be read to their end: a file is missing, damaged or not of its format.
+    #[error("{0}")]
+    Source(#[from] crate::reader::ReadError),
     /// A continuation that this Service did not issue for this operation and context.
     #[error("the cursor is not one that this operation issued")]
     CursorInvalid,
@@ -75,6 +84,22 @@ impl Error {
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Self::Io { path, source }
+    }
+}
+
+impl Error {
+    /// The failure of a transaction, for one more of the changes that were in it.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Busy {
+                retry_after_seconds,
+            } => Self::Busy {
+                retry_after_seconds: *retry_after_seconds,
+            },
+            other => Self::NotWritten {
+                detail: other.to_string(),
+            },
+        }
     }
 }
 

@@ -1,1 +1,211 @@
-//! The indexer: committed changes become generations.
+//! The indexer: turns the store's committed changes into the next generation.
+//!
+//! Whoever holds the index lock reads the changes since the current generation in one read transaction, renders them on all
+//! processors, writes one segment for each kind of resource, and publishes a generation whose number is the newest change it
+//! holds. Nothing of this is durable state of its own: killed anywhere, the next run does it again.
+
+mod build;
+
+use crate::catalog::{Options, open_store};
+use crate::error::Error;
+use crate::generation::{Generation, Generations, IndexLock};
+use crate::manifest::Manifest;
+use crate::store::{Head, Store};
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Manifests of past generations that stay parsed.
+const PARSED_MANIFESTS: usize = 8;
+
+/// Publishes the changes of one data directory.
+#[derive(Debug)]
+pub struct Indexer {
+    store: Store,
+    generations: Arc<Generations>,
+    manifests: Arc<Manifests>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Indexer {
+    /// Opens the indexer of `dir`.
+    ///
+    /// # Errors
+    /// Data of a newer format, damaged data, and failures of the store and the disk.
+    pub fn open(dir: &Path, options: &Options) -> Result<Self, Error> {
+        let store = open_store(dir, options)?;
+        let durability = options.durability.clone();
+        let generations = Generations::open_with(dir, Arc::clone(&options.clock), durability)?;
+        Ok(Self {
+            store,
+            generations: Arc::new(generations),
+            manifests: Arc::default(),
+            stop: Arc::default(),
+        })
+    }
+
+    /// The generations that it publishes.
+    pub fn generations(&self) -> Arc<Generations> {
+        Arc::clone(&self.generations)
+    }
+
+    /// The parsed manifests of generations.
+    pub fn manifests(&self) -> Arc<Manifests> {
+        Arc::clone(&self.manifests)
+    }
+
+    /// Set, it makes a build under way end soon, with an error and nothing published: the next run does it again.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Publishes what is committed and not yet in a generation, unless another process is indexing: that one will. Also adopts what
+    /// others published. Returns the generation that it published.
+    ///
+    /// # Errors
+    /// Failures of the store and the disk; the current generation stays.
+    pub fn run_once(&mut self) -> Result<Option<Arc<Generation>>, Error> {
+        self.generations.refresh()?;
+        if self.is_current()? {
+            return Ok(None);
+        }
+        match self.generations.try_lock()? {
+            Some(lock) => self.publish(&lock),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Indexer::run_once`], but waits for another indexer, and returns the current generation, which holds change `seq`.
+    ///
+    /// # Errors
+    /// As [`Indexer::run_once`].
+    pub fn catch_up(&mut self, seq: u64) -> Result<Arc<Generation>, Error> {
+        loop {
+            self.generations.refresh()?;
+            if let Some(current) = self.generations.current()
+                && current.number() >= seq
+            {
+                return Ok(current);
+            }
+            let lock = self.generations.lock()?;
+            if let Some(published) = self.publish(&lock)? {
+                return Ok(published);
+            }
+        }
+    }
+
+    /// Deletes generations whose pins have lapsed, and tombstones that every generation covers.
+    ///
+    /// # Errors
+    /// Failures of the store and the disk.
+    pub fn collect(&mut self) -> Result<(), Error> {
+        self.generations.collect()?;
+        self.purge()
+    }
+
+    fn is_current(&mut self) -> Result<bool, Error> {
+        let head = self.store.read()?.head()?;
+        let current = self.generations.current();
+        Ok(current.is_some_and(|current| current.number() >= head.seq))
+    }
+
+    fn publish(&mut self, lock: &IndexLock) -> Result<Option<Arc<Generation>>, Error> {
+        // Somebody may have published while this waited for the lock.
+        self.generations.refresh()?;
+        let current = self.generations.current();
+        let read = self.store.read()?;
+        let head = read.head()?;
+        let base = current.filter(|current| is_base(current, &head));
+        if base.as_ref().is_some_and(|base| base.number() == head.seq) {
+            return Ok(None);
+        }
+        let stored = read.manifest()?;
+        let manifest = self.manifests.parse(&stored)?;
+        let mut builder = match &base {
+            Some(_) => self.generations.builder(lock)?,
+            None => self.generations.empty_builder(lock),
+        };
+        builder.set_meta(&stored);
+        let since = base.as_ref().map_or(0, |base| base.number());
+        let job = build::Job {
+            generations: &self.generations,
+            lock,
+            manifest: &manifest,
+            stop: &self.stop,
+        };
+        job.build(&read, &mut builder, since)?;
+        drop(read);
+        let generation = self
+            .generations
+            .publish(lock, builder, head.seq, head.epoch)?;
+        // The current generation covers them now; older ones are never built upon.
+        if let Err(error) = self.purge() {
+            tracing::debug!(%error, "tombstones stay until the next publication");
+        }
+        Ok(Some(generation))
+    }
+
+    fn purge(&mut self) -> Result<(), Error> {
+        let Some(current) = self.generations.current() else {
+            return Ok(());
+        };
+        let covered = current.number();
+        if !self.store.read()?.has_tombstones(covered)? {
+            return Ok(());
+        }
+        let mut write = self.store.write()?;
+        write.purge(covered)?;
+        write.commit()
+    }
+}
+
+/// Whether the next generation can be built upon this one: its documents are rendered as the store asks, and no deletion since
+/// then has been forgotten.
+fn is_base(generation: &Generation, head: &Head) -> bool {
+    generation.epoch() == head.epoch && generation.number() >= head.purged
+}
+
+/// Reads a stored manifest.
+///
+/// # Errors
+/// [`Error::Corrupt`].
+pub fn parse_manifest(stored: &[u8]) -> Result<Manifest, Error> {
+    let corrupt = |detail: String| Error::Corrupt {
+        path: crate::store::FILE.into(),
+        detail: format!("the manifest: {detail}"),
+    };
+    let text = std::str::from_utf8(stored).map_err(|e| corrupt(e.to_string()))?;
+    Manifest::parse_embedded(text, &[]).map_err(|e| corrupt(e.to_string()))
+}
+
+/// Manifests by their stored form: parsing one compiles its schemas, and a cursor needs that of its generation on every page.
+#[derive(Debug, Default)]
+pub struct Manifests(Mutex<Vec<(u128, Arc<Manifest>)>>);
+
+impl Manifests {
+    /// The manifest of a generation.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn of(&self, generation: &Generation) -> Result<Arc<Manifest>, Error> {
+        self.parse(generation.meta())
+    }
+
+    fn parse(&self, stored: &[u8]) -> Result<Arc<Manifest>, Error> {
+        let digest = xxhash_rust::xxh3::xxh3_128(stored);
+        let mut known = self.0.lock();
+        if let Some(at) = known.iter().position(|(d, _)| *d == digest) {
+            // The last used comes last.
+            let entry = known.remove(at);
+            known.push(entry.clone());
+            return Ok(entry.1);
+        }
+        let manifest = Arc::new(parse_manifest(stored)?);
+        if known.len() >= PARSED_MANIFESTS {
+            known.remove(0);
+        }
+        known.push((digest, Arc::clone(&manifest)));
+        Ok(manifest)
+    }
+}

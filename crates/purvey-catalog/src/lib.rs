@@ -12,6 +12,7 @@ pub mod import;
 pub mod index;
 pub mod manifest;
 pub mod page;
+mod pipeline;
 pub mod reader;
 pub mod record;
 pub mod render;

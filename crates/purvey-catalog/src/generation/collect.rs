@@ -38,6 +38,21 @@ impl Generations {
         }
     }
 
+    /// Every generation on disk by number, with the Unix second until which it is pinned, if it is.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Corrupt`] when a pin is damaged.
+    pub fn kept(&self) -> Result<Vec<(u64, Option<u64>)>, Error> {
+        let names = names(self.generations_dir())?;
+        let mut numbers: Vec<u64> = names
+            .iter()
+            .filter_map(|name| GenerationFile::of_file(name))
+            .collect();
+        numbers.sort_unstable();
+        let pinned = |number| Ok((number, self.pins().read(number)?));
+        numbers.into_iter().map(pinned).collect()
+    }
+
     /// As [`Self::collect`] for the holder of the lock, who must have no segment unfinished or unpublished.
     pub(super) fn collect_with(&self, _lock: &IndexLock) -> Result<Collected, Error> {
         let mut collected = Collected::default();

@@ -100,7 +100,8 @@ impl Pins {
         Ok(())
     }
 
-    fn read(&self, number: u64) -> Result<Option<u64>, Error> {
+    /// Until when a generation is pinned, as it is on disk.
+    pub(super) fn read(&self, number: u64) -> Result<Option<u64>, Error> {
         let path = self.path(number);
         let Some(bytes) = read(&path)? else {
             return Ok(None);

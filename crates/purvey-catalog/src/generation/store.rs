@@ -383,6 +383,15 @@ impl Generations {
     }
 }
 
+impl std::fmt::Debug for Generations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Generations")
+            .field("dir", &self.generations_dir)
+            .field("current", &self.current().map(|current| current.number))
+            .finish_non_exhaustive()
+    }
+}
+
 /// Open segments, shared by the generations that use them.
 pub(super) struct Registry {
     dir: PathBuf,

@@ -108,6 +108,20 @@ impl SegmentWriter {
         self.len() == 0
     }
 
+    /// The index of a language in the table, which gets it when it is new.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the table is full.
+    pub fn language(&mut self, tag: &LanguageTag) -> Result<u16, Error> {
+        let table = &mut self.index.languages;
+        let at = table.iter().position(|known| known == tag);
+        let at = at.unwrap_or_else(|| {
+            table.push(tag.clone());
+            table.len() - 1
+        });
+        u16::try_from(at).map_err(|_| conflict("the segment has too many languages".to_owned()))
+    }
+
     /// Adds a document.
     ///
     /// # Errors

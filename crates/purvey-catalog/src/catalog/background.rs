@@ -1,0 +1,110 @@
+//! The thread that keeps the newest generation current: own changes at once, those of other processes by polling.
+
+use super::{Inner, Options};
+use crate::error::Error;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// While the catalog is over its disk budget, publications are this many times rarer.
+const OVER_BUDGET: u32 = 25;
+/// Longest pause after failures.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+/// How often lapsed generations are collected when nothing is published.
+const COLLECT: Duration = Duration::from_secs(30);
+
+/// The running thread; stops when dropped.
+#[derive(Debug)]
+pub(super) struct Background {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// `wake` carries a message after each own commit; the thread ends by itself when the catalog is gone.
+    pub(super) fn start(inner: &Arc<Inner>, wake: Receiver<()>) -> Result<Self, Error> {
+        let (stop, stopped) = bounded(1);
+        let inner = Arc::downgrade(inner);
+        let thread = std::thread::Builder::new()
+            .name("catalog-indexer".to_owned())
+            .spawn(move || run(&inner, &wake, &stopped))
+            .map_err(Error::io("catalog-indexer"))?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic in there has been printed already; nothing depends on the thread any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(inner: &Weak<Inner>, wake: &Receiver<()>, stop: &Receiver<()>) {
+    let mut failures = 0;
+    let mut collected = Instant::now();
+    loop {
+        let Some(catalog) = inner.upgrade() else {
+            return;
+        };
+        let options = catalog.options.clone();
+        let pause = match catalog.advance() {
+            Ok(false) => {
+                failures = 0;
+                if collected.elapsed() >= COLLECT {
+                    collected = Instant::now();
+                    if let Err(error) = catalog.collect() {
+                        tracing::warn!(%error, "lapsed generations could not be collected");
+                    }
+                }
+                Duration::ZERO
+            }
+            Ok(true) => {
+                failures = 0;
+                interval(&catalog, &options)
+            }
+            Err(_) if catalog.stop.load(Ordering::Relaxed) => return,
+            Err(error) => {
+                failures += 1;
+                tracing::error!(%error, failures, "changes could not be published; trying again");
+                let pause = Duration::from_millis(250) * 2_u32.saturating_pow(failures.min(7));
+                pause.min(LONGEST_BACKOFF)
+            }
+        };
+        drop(catalog);
+        // No shorter than the pause, whatever wakes; then until something wakes, or the poll is due.
+        if !pause.is_zero()
+            && matches!(
+                stop.recv_timeout(pause),
+                Err(RecvTimeoutError::Disconnected) | Ok(())
+            )
+        {
+            return;
+        }
+        crossbeam_channel::select! {
+            recv(wake) -> message => if message.is_err() { return },
+            recv(stop) -> _ => return,
+            default(options.poll_interval) => {}
+        }
+    }
+}
+
+fn interval(catalog: &Inner, options: &Options) -> Duration {
+    let over = options.disk_budget.is_some_and(|budget| {
+        catalog
+            .generations
+            .disk_bytes()
+            .is_ok_and(|used| used > budget)
+    });
+    options.publish_interval * if over { OVER_BUDGET } else { 1 }
+}

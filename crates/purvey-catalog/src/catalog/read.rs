@@ -1,0 +1,242 @@
+//! Reading: pages and documents from one generation.
+
+use super::{Catalog, Document, ListRequest, Listing, Page, Snapshot};
+use crate::cursor::{Cursor, Expected, expiry};
+use crate::error::Error;
+use crate::generation::{ListQuery, ListScope};
+use crate::page;
+use bytes::Bytes;
+use purvey_odp::identity::ResourceType;
+use purvey_odp::language::{AcceptLanguage, LanguageTag};
+use purvey_odp::limits;
+use purvey_odp::offering::Representation;
+use purvey_odp::report::Invalid;
+use purvey_odp::service::Operation;
+use std::sync::Arc;
+
+/// Items of a page when the request names no limit.
+const DEFAULT_LIMIT: u64 = 50;
+/// The access context of everybody: there is no other yet.
+const PUBLIC: u64 = 0;
+/// How often a first page is answered again because its generation went before it could be pinned.
+const ATTEMPTS: usize = 16;
+/// What this Service can do; only that is advertised.
+const OPERATIONS: [Operation; 5] = [
+    Operation::ListCollections,
+    Operation::GetCollection,
+    Operation::ListCollectionOfferings,
+    Operation::ListOfferings,
+    Operation::GetOffering,
+];
+
+impl Listing {
+    /// The protocol's name of the operation.
+    pub fn operation(&self) -> Operation {
+        match self {
+            Self::Collections => Operation::ListCollections,
+            Self::Offerings => Operation::ListOfferings,
+            Self::CollectionOfferings(_) => Operation::ListCollectionOfferings,
+        }
+    }
+
+    fn kind(&self) -> ResourceType {
+        match self {
+            Self::Collections => ResourceType::Collection,
+            Self::Offerings | Self::CollectionOfferings(_) => ResourceType::Offering,
+        }
+    }
+
+    fn collection(&self) -> Option<&str> {
+        match self {
+            Self::CollectionOfferings(id) => Some(id),
+            Self::Collections | Self::Offerings => None,
+        }
+    }
+
+    /// Where the operation is, below the endpoint base.
+    fn path(&self, base: &str) -> String {
+        let base = base.trim_end_matches('/');
+        match self {
+            Self::Collections => format!("{base}/collections"),
+            Self::Offerings => format!("{base}/offerings"),
+            Self::CollectionOfferings(id) => format!("{base}/collections/{id}/offerings"),
+        }
+    }
+}
+
+impl Catalog {
+    /// The Service Document in the language that the caller likes best (ODP §2).
+    ///
+    /// # Errors
+    /// None in practice: a stored manifest makes a valid document.
+    pub fn service_document(&self, accept_language: &AcceptLanguage) -> Result<Document, Error> {
+        let snapshot = self.current();
+        let manifest = &snapshot.manifest;
+        let languages: Vec<LanguageTag> = manifest.languages().cloned().collect();
+        let language = accept_language
+            .lookup(&languages)
+            .and_then(|at| languages.get(at))
+            .unwrap_or(manifest.language());
+        let document = manifest.service_document(language, &OPERATIONS)?;
+        let bytes = serde_json::to_vec(&document.to_value())
+            .map_err(|e| Error::io("service document")(std::io::Error::other(e)))?;
+        Ok(Document {
+            bytes: Bytes::from(bytes),
+            language: language.clone(),
+            generation: snapshot.generation.number(),
+        })
+    }
+
+    /// The first page of a list (ODP §3).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] at `/limit`; [`Error::NotFound`] for an unknown Collection; failures of the disk.
+    pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
+        let limit = request.limit.unwrap_or(DEFAULT_LIMIT);
+        if !limits::PAGE_LIMIT.contains(&limit) {
+            return Err(Invalid::one("/limit", "Must be an integer from 1 through 100.").into());
+        }
+        let mut attempt = 0;
+        loop {
+            let snapshot = self.current();
+            let cursor = Cursor {
+                operation: request.operation.operation().as_str().to_owned(),
+                scope: request.operation.collection().map(str::to_owned),
+                access: PUBLIC,
+                representation: request.representation,
+                preferred: snapshot.preferred(&request.accept_language),
+                limit: u32::try_from(limit).unwrap_or(u32::MAX),
+                generation: snapshot.generation.number(),
+                last_id: String::new(),
+                expires: 0,
+            };
+            match self.page(&snapshot, &request.operation, cursor, None) {
+                // Another process superseded and deleted it before this one pinned it: nothing has left yet.
+                Err(Error::CursorExpired) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                    self.inner.generations.refresh()?;
+                    self.inner.adopt()?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// The page that a continuation of `operation` names. The sequence is that of the first page, whatever was written since
+    /// (ODP §3).
+    ///
+    /// # Errors
+    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation; [`Error::CursorExpired`]; failures of the
+    /// disk.
+    pub fn resume(&self, operation: &Listing, cursor: &str) -> Result<Page, Error> {
+        let expected = Expected {
+            operation: operation.operation().as_str(),
+            scope: operation.collection(),
+            access: PUBLIC,
+        };
+        let now = self.inner.options.clock.now();
+        let cursor = self.inner.cursors.open_cursor(cursor, &expected, now)?;
+        let current = self.current();
+        let snapshot = if current.generation.number() == cursor.generation {
+            current
+        } else {
+            let generation = self.inner.generations.get(cursor.generation)?;
+            Arc::new(super::snapshot(&self.inner.manifests, generation)?)
+        };
+        let after = cursor.last_id.clone();
+        self.page(&snapshot, operation, cursor, Some(&after))
+    }
+
+    /// One resource by itself (ODP §4).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; failures of the disk.
+    pub fn get(
+        &self,
+        kind: ResourceType,
+        id: &str,
+        representation: Representation,
+        accept_language: &AcceptLanguage,
+    ) -> Result<Document, Error> {
+        let snapshot = self.current();
+        let preferred = snapshot.preferred(accept_language);
+        let generation = &snapshot.generation;
+        let item = page::document(generation, kind, id, representation, &preferred)?;
+        Ok(Document {
+            bytes: Bytes::from(item.bytes),
+            language: match item.language {
+                Some(language) => language,
+                None => snapshot.manifest.language().clone(),
+            },
+            generation: generation.number(),
+        })
+    }
+
+    /// The attribute schema served at `path`.
+    pub fn schema(&self, path: &str) -> Option<Bytes> {
+        let snapshot = self.current();
+        let schema = snapshot.manifest.schemas().served(path)?;
+        Some(Bytes::copy_from_slice(schema.as_bytes()))
+    }
+
+    /// The page after `after`; `cursor` says what the sequence is.
+    fn page(
+        &self,
+        snapshot: &Snapshot,
+        operation: &Listing,
+        cursor: Cursor,
+        after: Option<&str>,
+    ) -> Result<Page, Error> {
+        let generation = &snapshot.generation;
+        if let Some(id) = operation.collection()
+            && !generation.contains(ResourceType::Collection, id)
+        {
+            return Err(Error::NotFound);
+        }
+        let preferred = cursor.preferred.clone();
+        let query = ListQuery {
+            kind: operation.kind(),
+            scope: operation
+                .collection()
+                .map_or(ListScope::All, ListScope::Collection),
+            after,
+            limit: usize::try_from(cursor.limit).unwrap_or(usize::MAX),
+            max_bytes: limits::PAGE_BYTES,
+            representation: cursor.representation,
+            preferred: &preferred,
+        };
+        let body = page::page(generation, &query, |last_id| {
+            let expires = expiry(self.inner.options.clock.now());
+            // Durable before the continuation leaves.
+            self.inner.generations.pin(generation.number(), expires)?;
+            let text = self.inner.cursors.seal(&Cursor {
+                last_id: last_id.to_owned(),
+                expires,
+                ..cursor
+            })?;
+            let path = operation.path(snapshot.manifest.endpoint_base());
+            Ok(format!("{path}?cursor={text}"))
+        })?;
+        let mut languages = body.outcome.languages;
+        if languages.is_empty() {
+            languages.push(snapshot.manifest.language().clone());
+        }
+        Ok(Page {
+            bytes: Bytes::from(body.bytes),
+            languages,
+            generation: generation.number(),
+        })
+    }
+}
+
+impl Snapshot {
+    /// The languages of this catalog in the order in which Lookup takes them for this caller; each resource has the first that
+    /// it is translated to, else its own.
+    pub fn preferred(&self, accept_language: &AcceptLanguage) -> Vec<LanguageTag> {
+        let order = accept_language.preferred(&self.languages);
+        order
+            .into_iter()
+            .filter_map(|at| self.languages.get(at).cloned())
+            .collect()
+    }
+}

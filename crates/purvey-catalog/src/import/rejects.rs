@@ -1,0 +1,101 @@
+//! Rejected records: as they came in one file, why in another beside it.
+
+use crate::error::Error;
+use purvey_odp::report::{Invalid, Violation};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A record that was rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rejected {
+    /// The source: a file, or `-` for standard input.
+    pub source: PathBuf,
+    /// Line on which it starts, from 1.
+    pub line: u64,
+    /// What is wrong with it; never empty.
+    pub violations: Vec<Reason>,
+}
+
+/// One broken rule of a rejected record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// JSON Pointer of the member that breaks the rule; `""` for the whole record.
+    pub pointer: String,
+    /// What the rule asks for.
+    pub reason: String,
+}
+
+impl Rejected {
+    pub(super) fn new(source: &Path, line: u64, invalid: Invalid) -> Self {
+        let reason = |v: Violation| Reason {
+            pointer: v.pointer,
+            reason: v.reason,
+        };
+        Self {
+            source: source.to_owned(),
+            line,
+            violations: invalid.into_violations().into_iter().map(reason).collect(),
+        }
+    }
+}
+
+/// Writes both files; they come into being with the first rejected record.
+pub(super) struct Rejects {
+    records: PathBuf,
+    reasons: PathBuf,
+    files: Option<(BufWriter<File>, BufWriter<File>)>,
+}
+
+impl Rejects {
+    /// Takes away what an earlier import left there.
+    pub(super) fn new(records: &Path) -> Result<Self, Error> {
+        let reasons = crate::fs::beside(records, "report.ndjson");
+        for path in [records, &reasons] {
+            match std::fs::remove_file(path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(path)(e));
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            records: records.to_owned(),
+            reasons,
+            files: None,
+        })
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8], rejected: &Rejected) -> Result<(), Error> {
+        let (records, reasons) = match &mut self.files {
+            Some(files) => files,
+            None => {
+                let create = |path: &Path| {
+                    let file = File::create(path).map_err(Error::io(path))?;
+                    Ok::<_, Error>(BufWriter::new(file))
+                };
+                self.files
+                    .insert((create(&self.records)?, create(&self.reasons)?))
+            }
+        };
+        let mut reason = serde_json::to_vec(rejected)
+            .map_err(|e| Error::io(&self.reasons)(std::io::Error::other(e)))?;
+        reason.push(b'\n');
+        reasons
+            .write_all(&reason)
+            .map_err(Error::io(&self.reasons))?;
+        records
+            .write_all(bytes)
+            .and_then(|()| records.write_all(b"\n"))
+            .map_err(Error::io(&self.records))
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
+        if let Some((records, reasons)) = &mut self.files {
+            records.flush().map_err(Error::io(&self.records))?;
+            reasons.flush().map_err(Error::io(&self.reasons))?;
+        }
+        Ok(())
+    }
+}
