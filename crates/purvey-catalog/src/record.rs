@@ -108,7 +108,7 @@ impl Record {
     pub fn from_stored(value: Value, kind: ResourceType) -> Result<Self, Invalid> {
         let mut report = Report::new();
         let map = shape::object(&mut report, &Place::ROOT, value);
-        let record = map.and_then(|mut map| {
+        let record = map.map(|mut map| {
             let translations = map
                 .shift_remove(TRANSLATIONS)
                 .map(|value| translations(&mut report, &Place::ROOT.key(TRANSLATIONS), value, kind))
@@ -116,11 +116,11 @@ impl Record {
             if !map.get("id").is_some_and(Value::is_string) {
                 report.add(&Place::ROOT, "Must have the member id.");
             }
-            Some(Self {
+            Self {
                 kind,
                 wire: Value::Object(map),
                 translations,
-            })
+            }
         });
         report.finish(record)
     }

@@ -37,8 +37,11 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     let capabilities = Capabilities::read(report, &root, filters, sorts, &Capabilities::default());
     let collections = map.shift_remove("collections");
     closed(report, &root, &map);
-    // A fault above must not hide those of the Collections: they only need a language.
-    let language = service.as_ref().map(|service| service.language().clone());
+    // A fault of the service must not hide those of the Collections, which only need some language.
+    let language = match &service {
+        Some(service) => Some(service.language().clone()),
+        None => LanguageTag::parse("zxx").ok(),
+    };
     let (collections, scoped) = collections
         .map(|value| {
             let place = root.key("collections");

@@ -121,6 +121,9 @@ impl Service {
     }
 
     fn translation(&self, language: &LanguageTag) -> Option<&Map<String, Value>> {
+        if *language == self.language {
+            return None;
+        }
         self.translations
             .iter()
             .find(|(tag, _)| tag == language)

@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<(Value, Lines), Invalid> {
         lines: HashMap::new(),
         faults: Vec::new(),
     };
-    let value = reader.table(table.get_ref(), String::new());
+    let value = reader.table(table.get_ref(), "");
     if reader.faults.is_empty() {
         Ok((value, Lines(reader.lines)))
     } else {
@@ -133,7 +133,7 @@ impl Reader {
                     })
                     .collect(),
             ),
-            DeValue::Table(table) => self.table(table, pointer),
+            DeValue::Table(table) => self.table(table, &pointer),
         }
     }
 
@@ -153,7 +153,7 @@ impl Reader {
         )
     }
 
-    fn table(&mut self, table: &DeTable<'_>, pointer: String) -> Value {
+    fn table(&mut self, table: &DeTable<'_>, pointer: &str) -> Value {
         // The parser sorts by key; the author's order is what people expect back.
         let mut members: Vec<_> = table.iter().collect();
         members.sort_by_key(|(key, _)| key.span().start);

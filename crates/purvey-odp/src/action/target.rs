@@ -1,6 +1,7 @@
 //! Where an Action goes: a plain HTTP request or an operation of an OpenAPI document.
 
 use crate::limits;
+use crate::media;
 use crate::reference::ResourceReference;
 use crate::report::{Invalid, Place, Report};
 use crate::shape;
@@ -125,21 +126,7 @@ impl ContentType {
 const CONTENT_TYPE_RULE: &str = "Must be a media type of at most 255 characters.";
 
 fn is_content_type(text: &str) -> bool {
-    let token = |part: &str| {
-        let special = b"!#$%&'*+-.^_`|~";
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || special.contains(&b))
-    };
-    let essence = text
-        .split_once(';')
-        .map_or(text, |(essence, _)| essence.trim_end());
-    text.is_ascii()
-        && text.len() <= 255
-        && essence
-            .split_once('/')
-            .is_some_and(|(kind, sub)| token(kind) && token(sub))
+    text.len() <= 255 && text.trim() == text && media::essence(text).is_some()
 }
 
 impl ContentTypes {

@@ -129,13 +129,15 @@ fn a_relation_is_a_lower_case_token() {
 
 #[test]
 fn a_content_type_is_a_media_type() {
-    for text in ["application/json", "text/plain; charset=utf-8", "image/*"] {
+    for text in ["application/json", "text/plain; charset=utf-8"] {
         assert!(ContentType::parse(text).is_ok(), "{text}");
     }
     for text in [
         "",
         "json",
         "text/",
+        "image/*",
+        " text/plain",
         "text/plain charset",
         &format!("text/{}", "a".repeat(251)),
     ] {
