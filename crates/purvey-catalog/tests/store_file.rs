@@ -1,4 +1,5 @@
 //! The record store: transactions, tombstones, other formats, and what a manifest change means for what is stored.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod catalog_support;
 
