@@ -1,4 +1,5 @@
 //! One traversal gives one sequence, whatever happens meanwhile (ODP §3).
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod catalog_support;
 

@@ -1,4 +1,5 @@
 //! Writes: durable, conditional, checked, one by one and many at once.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod catalog_support;
 

@@ -1,4 +1,5 @@
 //! An export is the catalog: imported, it is the same one, byte for byte.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod catalog_support;
 

@@ -1,4 +1,5 @@
 //! Imports: all or nothing, every bad line named, the same result every time.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod catalog_support;
 
