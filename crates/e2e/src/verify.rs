@@ -95,11 +95,14 @@ pub fn publish_all(client: &Client) {
         "{}",
         put.text()
     );
+    let document = client.operation(&format!("/offerings/{SENTINEL}"));
+    let _ = client.get(&document).expect_status(200);
     let delete = client
         .delete(&target)
         .expect("an answer")
         .expect_status(200);
     assert_eq!(delete.json()["published"], true);
+    let _ = client.get(&document).expect_status(404);
 }
 
 /// The Collections' lists, single documents and the operator's view must agree with the list of all Offerings.
