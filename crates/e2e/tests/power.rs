@@ -45,7 +45,7 @@ struct Ledger {
 impl Ledger {
     fn start(root: &Path) -> Self {
         Self {
-            recorder: Recorder::start(root).slow(Duration::from_millis(4)),
+            recorder: Recorder::start(root).slow(Duration::from_millis(8)),
             events: Mutex::default(),
             opened: Mutex::default(),
         }
@@ -76,7 +76,7 @@ impl Ledger {
     }
 }
 
-/// Cuts the power of a recorded run `count` times, `often` soon after one of these marks, and looks at each image, on two threads.
+/// Cuts the power of a recorded run `count` times, `often` around one of these marks, and looks at each image, on two threads.
 fn each_cut(
     start: &Disk,
     log: &Log,
@@ -161,17 +161,17 @@ fn power_cut_while_writing_and_publishing() {
 
         let ledger = Ledger::start(&root);
         let mut restarts = Vec::new();
-        for _ in 0..3 {
+        for _ in 0..5 {
             write(&ledger, &data, &mut histories, &mut random);
             // Killed and started again within the recording: recovery itself can lose power, and what was written but not
             // yet durable when the process was killed is still there to be read.
-            restarts.push(ledger.note(Event::Restart));
             let server = ledger.serve(&data);
             let client = Client::new(&server.url);
-            let idle = Instant::now() + random.below(Duration::from_millis(400));
+            let idle = Instant::now() + random.below(Duration::from_millis(200));
             while Instant::now() < idle {
                 ledger.traverse(&client, &mut random);
             }
+            restarts.push(ledger.note(Event::Restart));
             publish_all(&client);
             let state = served(&client);
             for (writer, history) in histories.iter_mut().enumerate() {
@@ -226,7 +226,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
     let server = ledger.serve(data);
     let client = Client::new(&server.url);
     let stop = AtomicBool::new(false);
-    let life = random.below(Duration::from_millis(300));
+    let life = random.below(Duration::from_millis(200));
     thread::scope(|scope| {
         for (writer, history) in histories.iter_mut().enumerate() {
             let (client, stop, mut random) = (&client, &stop, random.fork());
@@ -243,7 +243,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
                 thread::sleep(Duration::from_millis(30));
             }
         });
-        thread::sleep(Duration::from_millis(300) + life);
+        thread::sleep(Duration::from_millis(150) + life);
         server.kill();
         stop.store(true, Ordering::Relaxed);
     });

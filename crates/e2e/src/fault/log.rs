@@ -157,9 +157,9 @@ impl Log {
     }
 
     /// A cut at random: anywhere; or just before or after a step that changes names or makes something durable, since most
-    /// steps are plain writes of data; or soon after one of these marks.
+    /// steps are plain writes of data; or around one of these marks.
     #[must_use]
-    pub fn cut(&self, after: &[Mark], random: &mut Random) -> usize {
+    pub fn cut(&self, around: &[Mark], random: &mut Random) -> usize {
         let any = random.within(0..self.cuts());
         let plain = |step: &Step| {
             matches!(
@@ -168,11 +168,13 @@ impl Log {
             )
         };
         match random.within(0..3) {
-            0 if !after.is_empty() => {
+            0 if !around.is_empty() => {
                 let mark = self
-                    .after(*random.pick(after))
+                    .after(*random.pick(around))
                     .expect("a mark that was set");
-                (mark + random.within(0..100)).min(self.steps.len())
+                (mark + random.within(0..60))
+                    .saturating_sub(30)
+                    .min(self.steps.len())
             }
             1 => {
                 let turning = self.steps[any.min(self.steps.len())..]
