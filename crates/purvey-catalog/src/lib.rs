@@ -16,6 +16,7 @@ pub mod reader;
 pub mod record;
 pub mod render;
 pub mod schema;
+pub mod search;
 pub mod segment;
 pub mod store;
 
