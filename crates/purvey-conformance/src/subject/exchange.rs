@@ -5,6 +5,7 @@ use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::Service;
 use http::{Method, StatusCode, header};
+use purvey_odp::action::HttpMethod;
 use purvey_odp::collection::Collection;
 use purvey_odp::identity::{LocalDevelopment, LocalId, ServiceOrigin};
 use purvey_odp::media;
@@ -19,9 +20,9 @@ use serde_json::{Map, Value, json};
 fn stocked() -> Result<Service, Fault> {
     let service = Service::empty()?;
     let images = json!([{"src": "/image.png"}]);
-    let collection = json!({"id": "item", "name": "Collection", "images": images});
+    let collection = json!({"id": "item", "name": "Example", "images": images});
     let offering =
-        json!({"id": "item", "name": "Offering", "collection_ids": ["item"], "images": images});
+        json!({"id": "item", "name": "Example", "collection_ids": ["item"], "images": images});
     if service.put("collections", &collection)? && service.put("offerings", &offering)? {
         Ok(service)
     } else {
@@ -48,7 +49,20 @@ pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
         .map(|wanted| format!("representation={wanted}"))
         .collect();
     let path = service.path(operation, operation.takes_id().then_some("item"))?;
-    let response = service.get(&format!("{path}?{}", query.join("&")))?;
+    let target = format!("{path}?{}", query.join("&"));
+    let response = match operation.method() {
+        HttpMethod::Get => service.get(&target)?,
+        HttpMethod::Post => {
+            let body = json!({"odp_version": "1.0", "query": "example"});
+            let fields = [(header::CONTENT_TYPE.as_str(), media::ODP)];
+            service.send(
+                Method::POST,
+                &target,
+                &fields,
+                body.to_string().into_bytes(),
+            )?
+        }
+    };
     if response.status != StatusCode::OK {
         return Ok(Outcome::new()
             .with("expected", response.status.as_str())

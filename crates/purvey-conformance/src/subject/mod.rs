@@ -155,7 +155,8 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("refinement-contract", "validate-response") => (VALID, search::refinement_response),
         ("refinement-contract", "compute-counts") => (EXPECTED, search::refinement_counts),
 
-        ("representation-selection", "") => (EXPECTED, exchange::representation),
+        // Here `operation` is that of the protocol.
+        ("representation-selection", _) => (EXPECTED, exchange::representation),
 
         ("role-baseline", "") => (VALID, service_only!(exchange::baseline)),
 
