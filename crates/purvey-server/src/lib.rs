@@ -1,1 +1,35 @@
-//! Purvey's HTTP surfaces.
+//! Purvey's HTTP surfaces: the ODP Service, the operator's catalog writes, health.
+//!
+//! [`Server`] owns the sockets: TLS, timeouts, connection cap, stopping. Every request then passes one hand-written front
+//! (request id, bounds on load, panics) and goes either to the ODP paths, which depend on the manifest in force, or to an axum
+//! router for the rest. [`router`] is the same without sockets.
+//!
+//! Failures have one table per surface: `odp::problem` (`INVALID_REQUEST` style) and `v1::problem` (`request.invalid` style).
+#![forbid(unsafe_code)]
+
+mod body;
+mod config;
+mod encoding;
+mod etag;
+mod front;
+mod odp;
+mod rate;
+mod request_id;
+mod serve;
+mod site;
+mod tls;
+mod v1;
+
+pub use config::{AdminToken, AdminTokenError, ServerConfig, TlsFiles};
+pub use serve::{ServeError, Server};
+
+use purvey_catalog::catalog::Catalog;
+
+/// Every response of this crate.
+type Response = http::Response<axum::body::Body>;
+
+/// The whole service without sockets, for tests and adapters: no connection cap, no timeouts of headers, one client for the
+/// request rate. The catalog's indexer is the caller's to start.
+pub fn router(catalog: Catalog, config: ServerConfig) -> axum::Router {
+    axum::Router::new().fallback_service(front::Front::new(config, catalog))
+}

@@ -1,2 +1,28 @@
 //! Publish a catalog, discover any, run the work that is picked.
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod cli;
+mod demo;
+mod failure;
+mod serve;
+mod settings;
+mod units;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Pages are built from many short-lived buffers on many threads, which the system allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match cli.run() {
+        Ok(code) => code,
+        Err(failure) => {
+            failure.print();
+            failure.exit()
+        }
+    }
+}

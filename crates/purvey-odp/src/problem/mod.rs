@@ -86,6 +86,18 @@ impl Problem {
         Self::new(Code::ServiceUnavailable, "Service unavailable")
     }
 
+    /// A problem that ODP 1.0 has no code for, such as 405; `status` is 400 through 599 and anything else reads as 500.
+    pub fn other(code: Code, status: u16, title: &'static str) -> Self {
+        Self {
+            status: if (400..600).contains(&status) {
+                status
+            } else {
+                500
+            },
+            ..Self::new(code, title)
+        }
+    }
+
     fn new(code: Code, title: &'static str) -> Self {
         Self {
             status: code.status().unwrap_or(500),

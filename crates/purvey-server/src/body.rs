@@ -1,0 +1,81 @@
+//! Request bodies, bounded while they arrive.
+
+use axum::body::{Body, HttpBody};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header::EXPECT};
+use http_body_util::BodyExt;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Why a body could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    /// Declared or received bytes pass the limit.
+    TooLarge,
+    /// It did not arrive in time.
+    TimedOut,
+    /// The connection broke or the framing is wrong.
+    Broken,
+}
+
+/// The whole body, of at most `limit` bytes and within `time`; stops at the first byte too many.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    time: Duration,
+) -> Result<Bytes, BodyError> {
+    let read = async {
+        let mut body = body;
+        if body.size_hint().lower() > limit as u64 {
+            // Who asks first has not sent anything, and must not be asked for it.
+            if !headers.contains_key(EXPECT) {
+                drain(body).await;
+            }
+            return Err(BodyError::TooLarge);
+        }
+        let mut whole = BytesMut::new();
+        while let Some(piece) = next(&mut body).await? {
+            if whole.len() + piece.len() > limit {
+                drain(body).await;
+                return Err(BodyError::TooLarge);
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    };
+    timeout(time, read)
+        .await
+        .unwrap_or(Err(BodyError::TimedOut))
+}
+
+/// The next piece of data, `None` at the end.
+pub(crate) async fn next(body: &mut Body) -> Result<Option<Bytes>, BodyError> {
+    loop {
+        match body.frame().await {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(BodyError::Broken),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// Reads on a little after an early answer, so that a caller that is still sending gets to read it.
+async fn drain(mut body: Body) {
+    const BYTES: usize = 1_024 * 1_024;
+    const TIME: Duration = Duration::from_secs(2);
+    let _ = timeout(TIME, async {
+        let mut seen = 0;
+        while let Ok(Some(piece)) = next(&mut body).await {
+            seen += piece.len();
+            if seen > BYTES {
+                break;
+            }
+        }
+    })
+    .await;
+}

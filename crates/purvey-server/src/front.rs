@@ -1,0 +1,227 @@
+//! What every request passes: request id, bounds on load, panics, log, and which surface answers.
+
+use crate::{
+    Response, ServerConfig, odp,
+    rate::Limiter,
+    request_id::{RequestId, X_REQUEST_ID},
+    site, v1,
+};
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{Request, request::Parts};
+use purvey_catalog::catalog::Catalog;
+use std::{
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Instant,
+};
+use tower::ServiceExt;
+
+/// Seconds that a refused caller is told to wait when the server is full: it is rarely full for longer.
+const FULL_RETRY_AFTER: u64 = 1;
+
+/// The service behind every socket.
+#[derive(Clone)]
+pub(crate) struct Front {
+    shared: Arc<Shared>,
+    peer: IpAddr,
+}
+
+struct Shared {
+    config: Arc<ServerConfig>,
+    catalog: Catalog,
+    ready: Arc<AtomicBool>,
+    in_flight: AtomicUsize,
+    limiter: Option<Limiter>,
+    other: axum::Router,
+}
+
+/// Why the front itself refuses or fails a request; each surface says it in its own words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refusal {
+    Full { retry_after: u64 },
+    TooFast { retry_after: u64, per_second: u32 },
+    Panicked,
+}
+
+impl Front {
+    pub(crate) fn new(config: ServerConfig, catalog: Catalog) -> Self {
+        let config = Arc::new(config);
+        let ready = Arc::new(AtomicBool::new(true));
+        let other = site::router(Arc::clone(&ready))
+            .merge(v1::router(catalog.clone(), Arc::clone(&config)))
+            .fallback(site::nothing_here);
+        Self {
+            shared: Arc::new(Shared {
+                limiter: Limiter::new(&config),
+                in_flight: AtomicUsize::new(0),
+                config,
+                catalog,
+                ready,
+                other,
+            }),
+            peer: Ipv4Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    /// The same service for requests from this address.
+    pub(crate) fn for_peer(&self, peer: IpAddr) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            peer,
+        }
+    }
+
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.shared.config)
+    }
+
+    /// What `/readyz` says from now on.
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.shared.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// Housekeeping, every minute or so.
+    pub(crate) fn tidy(&self) {
+        if let Some(limiter) = &self.shared.limiter {
+            limiter.tidy();
+        }
+    }
+
+    /// Answers one request, whatever happens.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        let id = RequestId::of(&parts.headers);
+        // The log line costs time and memory: only when somebody wants it.
+        let log = tracing::enabled!(tracing::Level::DEBUG).then(|| {
+            (
+                Instant::now(),
+                parts.method.clone(),
+                parts.uri.path().to_owned(),
+            )
+        });
+        let mut response = match self.admit(parts.uri.path()) {
+            Err(refusal) => self.refuse(refusal, &parts, &id),
+            Ok(_held) => {
+                // Only what a refusal needs; a panic is rare, so the request's head is not copied for it.
+                let surface = Surface::of(parts.uri.path());
+                let method = parts.method.clone();
+                AssertUnwindSafe(self.dispatch(parts, body, &id))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|_| surface.refuse(Refusal::Panicked, &method, &id))
+            }
+        };
+        if let Some((start, method, path)) = log {
+            tracing::debug!(
+                request_id = id.as_str(),
+                %method,
+                path,
+                status = response.status().as_u16(),
+                micros = start.elapsed().as_micros() as u64,
+                "answered"
+            );
+        }
+        response.headers_mut().insert(X_REQUEST_ID, id.0);
+        response
+    }
+
+    async fn dispatch<B>(&self, parts: Parts, body: B, id: &RequestId) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        if let Some(response) = odp::answer(&self.shared.catalog, &parts).await {
+            return response;
+        }
+        let mut request = Request::from_parts(parts, Body::new(body));
+        request.extensions_mut().insert(id.clone());
+        match self.shared.other.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    fn admit(&self, path: &str) -> Result<Option<Held<'_>>, Refusal> {
+        // Whoever watches the server must get through when it is busiest.
+        if path == "/livez" || path == "/readyz" {
+            return Ok(None);
+        }
+        let shared = &*self.shared;
+        if let Some(limiter) = &shared.limiter {
+            limiter
+                .take(self.peer)
+                .map_err(|retry_after| Refusal::TooFast {
+                    retry_after,
+                    per_second: shared.config.rate_per_second.map_or(0, Into::into),
+                })?;
+        }
+        let held = Held(&shared.in_flight);
+        if shared.in_flight.fetch_add(1, Ordering::Relaxed) >= shared.config.max_in_flight.max(1) {
+            return Err(Refusal::Full {
+                retry_after: FULL_RETRY_AFTER,
+            });
+        }
+        Ok(Some(held))
+    }
+
+    fn refuse(&self, refusal: Refusal, parts: &Parts, id: &RequestId) -> Response {
+        Surface::of(parts.uri.path()).refuse(refusal, &parts.method, id)
+    }
+}
+
+/// Which table of failures a path belongs to.
+#[derive(Clone, Copy)]
+enum Surface {
+    Odp,
+    V1,
+}
+
+impl Surface {
+    fn of(path: &str) -> Self {
+        if v1::owns(path) { Self::V1 } else { Self::Odp }
+    }
+
+    fn refuse(self, refusal: Refusal, method: &http::Method, id: &RequestId) -> Response {
+        match self {
+            Self::Odp => odp::problem::Failure::from(refusal).response(method),
+            Self::V1 => v1::problem::Failure::from(refusal).response(id),
+        }
+    }
+}
+
+/// One request in flight.
+struct Held<'a>(&'a AtomicUsize);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl tower::Service<Request<Body>> for Front {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let front = self.clone();
+        Box::pin(async move { Ok(front.answer(request).await) })
+    }
+}

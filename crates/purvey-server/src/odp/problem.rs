@@ -1,0 +1,117 @@
+//! The one table of failures under the ODP paths (ODP §6).
+
+use super::respond::{self, ALLOW_READ};
+use crate::Response;
+use axum::body::Body;
+use http::{
+    HeaderValue, Method, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
+};
+use purvey_catalog::Error;
+use purvey_odp::{
+    media,
+    problem::{Code, InvalidParam, Problem},
+};
+
+/// Everything that can go wrong under the ODP paths.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    InvalidRequest(Vec<InvalidParam>),
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable(&'static str),
+    ContinuationExpired,
+    RateLimited { retry_after: u64 },
+    Unavailable { retry_after: u64 },
+    Internal,
+}
+
+impl Failure {
+    /// The table: what each failure says.
+    fn problem(&self) -> Problem {
+        match self {
+            Self::InvalidRequest(params) => Problem::invalid_request(params.clone()),
+            Self::NotFound => Problem::not_found(),
+            Self::MethodNotAllowed => other(
+                "METHOD_NOT_ALLOWED",
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Method not allowed",
+            )
+            .with_detail("This resource is only read: use GET or HEAD."),
+            Self::NotAcceptable(media) => Problem::not_acceptable().with_detail(&format!(
+                "The representation is {media}, which Accept excludes."
+            )),
+            Self::ContinuationExpired => Problem::continuation_expired()
+                .with_detail("This continuation is over; start the operation again."),
+            Self::RateLimited { .. } => Problem::rate_limited().with_detail(
+                "Too many requests from this address; wait as long as Retry-After says.",
+            ),
+            Self::Unavailable { .. } => Problem::service_unavailable()
+                .with_detail("The Service is busy; wait as long as Retry-After says."),
+            Self::Internal => other(
+                "INTERNAL_ERROR",
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "Internal error",
+            )
+            .with_detail("The Service failed; its log has the cause under the X-Request-Id."),
+        }
+    }
+
+    /// The response that says it.
+    pub(crate) fn response(self, method: &Method) -> Response {
+        let problem = self.problem();
+        let body = problem.to_body();
+        let mut response = http::Response::new(Body::empty());
+        *response.status_mut() =
+            StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.reserve(12);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::PROBLEM));
+        headers.insert(CONTENT_LENGTH, body.len().into());
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match self {
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after } => {
+                headers.insert(RETRY_AFTER, retry_after.into());
+            }
+            Self::MethodNotAllowed => {
+                headers.insert(ALLOW, ALLOW_READ);
+            }
+            _ => {}
+        }
+        respond::share(headers);
+        if *method != Method::HEAD {
+            *response.body_mut() = Body::from(body);
+        }
+        response
+    }
+}
+
+/// A problem with a code that ODP has not; tests hold every such code to the rules of codes.
+fn other(code: &str, status: StatusCode, title: &'static str) -> Problem {
+    Code::parse(code).map_or_else(
+        |_| Problem::service_unavailable(),
+        |code| Problem::other(code, status.as_u16(), title),
+    )
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::NotFound,
+            Error::CursorInvalid => Self::InvalidRequest(vec![InvalidParam::query(
+                "cursor",
+                "Must be one that this operation issued.",
+            )]),
+            Error::CursorExpired => Self::ContinuationExpired,
+            Error::Busy {
+                retry_after_seconds,
+            } => Self::Unavailable {
+                retry_after: retry_after_seconds,
+            },
+            error => {
+                tracing::error!(%error, "a read failed");
+                Self::Internal
+            }
+        }
+    }
+}

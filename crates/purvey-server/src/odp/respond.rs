@@ -1,0 +1,139 @@
+//! Responses that carry an ODP document or an attribute schema.
+
+use super::problem::Failure;
+use crate::{Response, encoding::Coding, etag};
+use axum::body::Body;
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{
+        ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+        ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
+        CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY,
+    },
+};
+use purvey_odp::media;
+
+/// What the ODP paths answer to.
+pub(super) const ALLOW_READ: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+
+/// The kind of a representation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Media {
+    /// `application/odp+json`: varies with the language too.
+    Document,
+    /// `application/schema+json`
+    Schema,
+}
+
+impl Media {
+    const fn essence(self) -> &'static str {
+        match self {
+            Self::Document => media::ODP,
+            Self::Schema => media::SCHEMA,
+        }
+    }
+
+    const fn vary(self) -> &'static str {
+        match self {
+            Self::Document => "Accept, Accept-Encoding, Accept-Language",
+            Self::Schema => "Accept, Accept-Encoding",
+        }
+    }
+
+    /// Whether the request accepts it (ODP §1); the usual answers are known without parsing.
+    pub(super) fn negotiate(self, headers: &HeaderMap) -> Result<(), Failure> {
+        let mut values = headers.get_all(ACCEPT).iter();
+        let accepted = match (values.next(), values.next()) {
+            (None, _) => true,
+            (Some(one), None) if one == "*/*" || one == self.essence() => true,
+            (Some(one), None) => media::accepts(one.to_str().ok(), self.essence()),
+            _ => {
+                let all: Vec<&str> = headers
+                    .get_all(ACCEPT)
+                    .iter()
+                    .filter_map(|value| value.to_str().ok())
+                    .collect();
+                media::accepts(Some(&all.join(",")), self.essence())
+            }
+        };
+        if accepted {
+            Ok(())
+        } else {
+            Err(Failure::NotAcceptable(self.essence()))
+        }
+    }
+}
+
+/// Answers with `body`: its entity tag, 304 when the caller has it, the coding it prefers, no body for HEAD.
+pub(super) async fn representation(
+    method: &Method,
+    request: &HeaderMap,
+    media: Media,
+    language: Option<HeaderValue>,
+    body: Bytes,
+) -> Response {
+    let mut coding = Coding::choose(request, body.len());
+    let mut tag = etag::of_content(&body, coding);
+    let mut response = http::Response::new(Body::empty());
+    response.headers_mut().reserve(12);
+    if etag::none_match_names(request, &tag) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        let body = match coding.encode(body.clone()).await {
+            Ok(coded) => coded,
+            Err(error) => {
+                tracing::warn!(%error, ?coding, "a body could not be coded and is sent as it is");
+                coding = Coding::Identity;
+                tag = etag::of_content(&body, coding);
+                body
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media.essence()));
+        headers.insert(CONTENT_LENGTH, body.len().into());
+        if let Some(language) = language {
+            headers.insert(CONTENT_LANGUAGE, language);
+        }
+        if let Some(coding) = coding.header() {
+            headers.insert(CONTENT_ENCODING, coding);
+        }
+        if *method != Method::HEAD {
+            *response.body_mut() = Body::from(body);
+        }
+    }
+    let headers = response.headers_mut();
+    headers.insert(ETAG, tag);
+    headers.insert(VARY, HeaderValue::from_static(media.vary()));
+    share(headers);
+    response
+}
+
+/// Lets pages of any origin read the response: everything under the ODP paths is public, and no cookie counts there.
+pub(super) fn share(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(
+            "Content-Language, ETag, Retry-After, WWW-Authenticate, X-Request-Id",
+        ),
+    );
+}
+
+/// The answer to OPTIONS, a browser's preflight included.
+pub(super) fn options() -> Response {
+    let mut response = http::Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, ALLOW_READ);
+    share(headers);
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, ALLOW_READ);
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static(
+            "Accept, Accept-Language, Content-Type, If-None-Match, X-Request-Id",
+        ),
+    );
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    response
+}

@@ -1,0 +1,297 @@
+//! The one table of failures under `/v1`.
+
+use crate::{Response, request_id::RequestId};
+use axum::{body::Body, response::IntoResponse};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use purvey_catalog::Error;
+use purvey_odp::{
+    media,
+    report::{Invalid, Violation},
+};
+use serde::Serialize;
+use std::borrow::Cow;
+
+macro_rules! codes {
+    ($($name:ident $text:literal $status:ident $title:literal $detail:literal;)*) => {
+        /// A stable code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code { $($name),* }
+
+        impl Code {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Its dotted text.
+            pub(crate) const fn text(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+
+            /// The code with this text.
+            pub(crate) fn from_text(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$name),)* _ => None }
+            }
+
+            const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status),* }
+            }
+
+            const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title),* }
+            }
+
+            /// What happened and what to do about it.
+            pub(crate) const fn detail(self) -> &'static str {
+                match self { $(Self::$name => $detail),* }
+            }
+        }
+    };
+}
+
+codes! {
+    RequestBroken "request.broken" BAD_REQUEST "Broken request"
+        "The request ended before its body was complete; send it again.";
+    Unauthenticated "auth.invalid_token" UNAUTHORIZED "Not authenticated"
+        "The operator's bearer token is missing or wrong, or the server was started without one (--admin-token-file, PURVEY_ADMIN_TOKEN).";
+    RouteNotFound "route.not_found" NOT_FOUND "Not found"
+        "There is nothing under this path.";
+    RecordNotFound "record.not_found" NOT_FOUND "No such record"
+        "The catalog has no record of this kind with this id.";
+    MethodNotAllowed "request.method_not_allowed" METHOD_NOT_ALLOWED "Method not allowed"
+        "The path exists, but not with this method; Allow lists those that do.";
+    RequestTimeout "request.timeout" REQUEST_TIMEOUT "Request took too long"
+        "The body did not arrive in time; send it faster or in smaller pieces.";
+    Conflict "catalog.conflict" CONFLICT "Conflict with the catalog"
+        "The change does not fit the catalog as it is; the detail of the answer says what stands in the way.";
+    Busy "catalog.busy" CONFLICT "Catalog is being written"
+        "Another writer, for example an import, holds the catalog; wait as long as Retry-After says.";
+    PreconditionFailed "record.precondition_failed" PRECONDITION_FAILED "Precondition failed"
+        "The record is not at the revision that If-Match or If-None-Match asks for; read it again.";
+    RequestTooLarge "request.too_large" PAYLOAD_TOO_LARGE "Request too large"
+        "The body or a line of it is larger than the server takes; make it smaller (or raise --max-record-bytes).";
+    UnsupportedMediaType "request.unsupported_media_type" UNSUPPORTED_MEDIA_TYPE "Unsupported media type"
+        "Send a record as application/odp+json and a stream of records as application/x-ndjson.";
+    RequestInvalid "request.invalid" UNPROCESSABLE_ENTITY "Invalid request"
+        "The request breaks rules; errors says which, and where.";
+    RateLimited "rate.limited" TOO_MANY_REQUESTS "Too many requests"
+        "This address sends more requests than the server is set to take; wait as long as Retry-After says.";
+    ServerInternal "server.internal" INTERNAL_SERVER_ERROR "Internal error"
+        "The server failed; its log names the cause under the request id.";
+    ServerUnavailable "server.unavailable" SERVICE_UNAVAILABLE "Server is busy"
+        "The server cannot do this now; wait as long as Retry-After says, then send it again.";
+}
+
+impl Code {
+    /// The page about this code.
+    pub(super) fn page(self) -> Response {
+        let (code, title, detail) = (self.text(), self.title(), self.detail());
+        let status = self.status().as_u16();
+        let html = format!(
+            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{code}</title>\
+             <h1>{title}</h1><p><code>{code}</code>, status {status}</p><p>{detail}</p></html>\n"
+        );
+        axum::response::Html(html).into_response()
+    }
+}
+
+/// One broken rule: where, and what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Fault {
+    r#in: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    reason: Cow<'static, str>,
+}
+
+impl Fault {
+    /// At a JSON Pointer of the body.
+    pub(crate) fn body(pointer: impl Into<String>, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            r#in: "body",
+            pointer: Some(pointer.into()),
+            name: None,
+            reason: reason.into(),
+        }
+    }
+
+    /// In a query parameter.
+    pub(crate) fn query(name: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            r#in: "query",
+            pointer: None,
+            name: Some(name),
+            reason: reason.into(),
+        }
+    }
+
+    /// In a header field.
+    pub(crate) fn header(name: &'static str, reason: &'static str) -> Self {
+        Self {
+            r#in: "header",
+            ..Self::query(name, reason)
+        }
+    }
+
+    /// Every violation of a body.
+    pub(crate) fn all(invalid: Invalid) -> Vec<Self> {
+        let fault = |Violation { pointer, reason }| Self::body(pointer, reason);
+        invalid.into_violations().into_iter().map(fault).collect()
+    }
+}
+
+/// A code with what this occurrence adds to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) detail: Cow<'static, str>,
+    pub(crate) errors: Vec<Fault>,
+    retry_after: Option<u64>,
+    per_second: Option<u32>,
+    etag: Option<HeaderValue>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code) -> Self {
+        Self {
+            code,
+            detail: code.detail().into(),
+            errors: Vec::new(),
+            retry_after: None,
+            per_second: None,
+            etag: None,
+        }
+    }
+
+    /// 422 with these faults.
+    pub(crate) fn invalid(errors: Vec<Fault>) -> Self {
+        Self {
+            errors,
+            ..Self::new(Code::RequestInvalid)
+        }
+    }
+
+    /// Waiting this many seconds helps.
+    pub(crate) fn retry_after(self, seconds: u64) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
+    }
+
+    /// The rate that was passed, in requests a second.
+    pub(crate) fn limit(self, per_second: u32) -> Self {
+        Self {
+            per_second: Some(per_second),
+            ..self
+        }
+    }
+
+    /// The response that says it.
+    pub(crate) fn response(self, id: &RequestId) -> Response {
+        let status = self.code.status();
+        let wire = Wire {
+            r#type: format!("/v1/problems/{}", self.code.text()),
+            title: self.code.title(),
+            status: status.as_u16(),
+            code: self.code.text(),
+            detail: &self.detail,
+            request_id: id.as_str(),
+            errors: &self.errors,
+            limit_detail: self.per_second.map(|requests_per_second| LimitDetail {
+                requests_per_second,
+                retry_after_seconds: self.retry_after,
+            }),
+        };
+        let mut response =
+            http::Response::new(Body::from(serde_json::to_vec(&wire).unwrap_or_default()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::PROBLEM));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(tag) = self.etag {
+            headers.insert(ETAG, tag);
+        }
+        if self.code == Code::Unauthenticated {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Invalid(invalid) => Self::invalid(Fault::all(invalid)),
+            Error::NotFound => Self::new(Code::RecordNotFound),
+            Error::Conflict { detail } => Self {
+                detail: detail.into(),
+                ..Self::new(Code::Conflict)
+            },
+            Error::PreconditionFailed { revision } => Self {
+                etag: revision.map(crate::etag::of_revision),
+                ..Self::new(Code::PreconditionFailed)
+            },
+            Error::Busy {
+                retry_after_seconds,
+            } => Self::new(Code::Busy).retry_after(retry_after_seconds),
+            Error::NotWritten { detail } => {
+                tracing::error!(detail, "a write did not come about");
+                Self::new(Code::ServerUnavailable).retry_after(1)
+            }
+            error => {
+                tracing::error!(%error, "a write failed");
+                Self::new(Code::ServerInternal)
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    code: &'static str,
+    detail: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Fault],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_detail: Option<LimitDetail>,
+}
+
+#[derive(Serialize)]
+struct LimitDetail {
+    requests_per_second: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn codes_are_dotted_lower_case_and_distinct() {
+        let texts: HashSet<&str> = Code::ALL.iter().map(|code| code.text()).collect();
+        assert_eq!(texts.len(), Code::ALL.len());
+        for code in Code::ALL {
+            let text = code.text();
+            assert_eq!(Code::from_text(text), Some(*code));
+            assert_eq!(text.split('.').count(), 2, "{text}");
+            assert!(
+                text.bytes()
+                    .all(|b| b.is_ascii_lowercase() || b"._".contains(&b))
+            );
+        }
+        assert_eq!(Code::from_text("no.such"), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! `purvey catalog export`
+
+use super::{must_exist, print_json};
+use crate::failure::{Failure, say};
+use purvey_catalog::{
+    catalog::Options,
+    export::{export, export_records},
+};
+use std::{
+    io::{BufWriter, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+/// Where from and where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    /// Directory of the catalog
+    #[arg(long, value_name = "DIR", env = "PURVEY_DATA")]
+    data: PathBuf,
+    /// Directory to write to, created if missing; - writes the records alone to standard output
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Export {
+    pub(super) fn run(&self) -> Result<ExitCode, Failure> {
+        must_exist(&self.data)?;
+        let report = if self.out.as_os_str() == "-" {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let report = export_records(&self.data, &mut out)?;
+            out.flush()
+                .map_err(|error| Failure::new(format_args!("standard output: {error}")))?;
+            report
+        } else {
+            let report = export(&self.data, &self.out, &Options::default())?;
+            if self.json {
+                print_json(&report)?;
+            }
+            report
+        };
+        say(format_args!(
+            "exported {} offerings and {} collections to {}",
+            report.offerings,
+            report.collections,
+            self.out.display()
+        ));
+        Ok(ExitCode::SUCCESS)
+    }
+}

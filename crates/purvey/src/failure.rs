@@ -1,0 +1,89 @@
+//! How a command fails: what is wrong, what to do, and the exit code.
+
+use std::{fmt, process::ExitCode};
+
+/// Exit code when the work failed.
+pub(crate) const FAILED: u8 = 1;
+/// Exit code when the command line or the configuration is wrong.
+pub(crate) const USAGE: u8 = 2;
+/// Exit code when the work is done but some records were rejected.
+pub(crate) const REJECTED: u8 = 3;
+
+/// A failure to be shown.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    code: u8,
+}
+
+impl Failure {
+    /// The work failed.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        Self {
+            message: message.to_string(),
+            hint: None,
+            code: FAILED,
+        }
+    }
+
+    /// What was asked for cannot be asked.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self {
+            code: USAGE,
+            ..Self::new(message)
+        }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn hint(self, hint: impl fmt::Display) -> Self {
+        Self {
+            hint: Some(hint.to_string()),
+            ..self
+        }
+    }
+
+    pub(crate) fn print(&self) {
+        say(format_args!("error: {}", self.message));
+        if let Some(hint) = &self.hint {
+            say(format_args!("  hint: {hint}"));
+        }
+    }
+
+    pub(crate) fn exit(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<purvey_catalog::Error> for Failure {
+    fn from(error: purvey_catalog::Error) -> Self {
+        use purvey_catalog::Error;
+        let failure = Self::new(&error);
+        match error {
+            Error::Busy { .. } => failure.hint("wait for the import or server write that is running, then try again"),
+            Error::Corrupt { .. } => {
+                failure.hint("run `purvey catalog check`; restore the directory from a backup, or import into a fresh one")
+            }
+            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                failure.hint("the user running purvey must be able to read and write the data directory")
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// One line on standard error; nobody reading it is no reason to fail.
+pub(crate) fn say(line: fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// One line of data on standard output.
+pub(crate) fn print(line: fmt::Arguments<'_>) -> Result<(), Failure> {
+    use std::io::Write;
+    match writeln!(std::io::stdout().lock(), "{line}") {
+        // Whoever reads us has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|error| Failure::new(format_args!("standard output: {error}"))),
+    }
+}
