@@ -149,7 +149,8 @@ impl CursorKeys {
         if !same {
             return Err(Error::CursorInvalid);
         }
-        if now >= cursor.expires {
+        // The clock shows whole seconds: only after that one has passed was it a whole hour since any moment of the first.
+        if now > cursor.expires {
             return Err(Error::CursorExpired);
         }
         Ok(cursor)

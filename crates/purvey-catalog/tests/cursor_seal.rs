@@ -54,12 +54,12 @@ fn a_cursor_comes_back_also_after_a_restart_and_always_as_the_same_text() {
 }
 
 #[test]
-fn a_cursor_works_until_its_second_of_expiry() {
+fn a_cursor_works_through_its_second_of_expiry() {
     let dir = tempfile::tempdir().unwrap();
     let keys = keys(&dir);
     let text = keys.seal(&cursor()).unwrap();
-    assert!(keys.open_cursor(&text, &EXPECTED, 1_800_003_599).is_ok());
-    let late = keys.open_cursor(&text, &EXPECTED, 1_800_003_600);
+    assert!(keys.open_cursor(&text, &EXPECTED, 1_800_003_600).is_ok());
+    let late = keys.open_cursor(&text, &EXPECTED, 1_800_003_601);
     assert!(matches!(late, Err(Error::CursorExpired)));
 }
 

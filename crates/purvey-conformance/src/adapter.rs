@@ -116,7 +116,10 @@ pub fn answer(request: Request) -> Answer {
 
 /// Carries one case out and compares: the only place where what happened and what was expected meet.
 pub fn judge(role: Role, subject: &str, case: Map<String, Value>) -> (Status, Option<String>) {
-    let operation = case.get("operation").and_then(Value::as_str).unwrap_or_default();
+    let operation = case
+        .get("operation")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let expected = subject::expectation(subject, operation);
     let (input, expectation) = divide(case, expected);
     match subject::carry_out(role, subject, &input) {
@@ -134,7 +137,11 @@ pub fn judge(role: Role, subject: &str, case: Map<String, Value>) -> (Status, Op
 ///
 /// # Errors
 /// Those of the streams.
-pub fn serve(requests: impl BufRead, mut answers: impl Write, mut diagnostics: impl Write) -> io::Result<()> {
+pub fn serve(
+    requests: impl BufRead,
+    mut answers: impl Write,
+    mut diagnostics: impl Write,
+) -> io::Result<()> {
     for line in requests.lines() {
         let line = line?;
         if line.trim().is_empty() {
@@ -172,7 +179,10 @@ mod tests {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         serve(lines.as_bytes(), &mut out, &mut err).unwrap();
         let out = String::from_utf8(out).unwrap();
-        let answers = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let answers = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         (answers, String::from_utf8(err).unwrap())
     }
 
@@ -209,8 +219,19 @@ mod tests {
         other["protocol_version"] = json!("2");
         let mut unknown = request(4, "a", true);
         unknown["vector"]["subject"] = json!("later");
-        let (answers, err) = converse(&format!("nonsense\n{}\n{other}\n{unknown}\n", json!({"sequence": 2})));
-        let got: Vec<_> = answers.iter().map(|a| (a["sequence"].as_u64().unwrap(), a["status"].as_str().unwrap())).collect();
+        let (answers, err) = converse(&format!(
+            "nonsense\n{}\n{other}\n{unknown}\n",
+            json!({"sequence": 2})
+        ));
+        let got: Vec<_> = answers
+            .iter()
+            .map(|a| {
+                (
+                    a["sequence"].as_u64().unwrap(),
+                    a["status"].as_str().unwrap(),
+                )
+            })
+            .collect();
         assert_eq!(got, [(2, "failed"), (3, "failed"), (4, "skipped")]);
         assert_eq!(err.lines().count(), 2);
     }

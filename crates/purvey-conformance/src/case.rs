@@ -48,7 +48,8 @@ impl Input {
     /// # Errors
     /// When it is missing or something else.
     pub fn read<T: DeserializeOwned>(&self, member: &str) -> Result<T, Fault> {
-        serde_json::from_value(self.member(member)?).map_err(|error| Fault(format!("{member}: {error}")))
+        serde_json::from_value(self.member(member)?)
+            .map_err(|error| Fault(format!("{member}: {error}")))
     }
 
     /// The member, read as `T`, or `T`'s default without it.
@@ -65,7 +66,10 @@ impl Input {
 
     /// The member `operation`, by which some vectors divide their cases; else empty.
     pub fn operation(&self) -> &str {
-        self.0.get("operation").and_then(Value::as_str).unwrap_or_default()
+        self.0
+            .get("operation")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 }
 
@@ -136,11 +140,31 @@ mod tests {
     fn every_expected_member_must_have_happened() {
         let expectation = |value| Expectation(map(value));
         let outcome = Outcome::valid(true).with("status", 304);
-        assert!(expectation(json!({"valid": true})).compare(&outcome).is_ok());
-        assert!(expectation(json!({"valid": true, "status": 304})).compare(&outcome).is_ok());
-        assert!(expectation(json!({"valid": true, "status": 200})).compare(&outcome).is_err());
-        assert!(expectation(json!({"valid": "true"})).compare(&outcome).is_err());
-        assert!(expectation(json!({"retry": false})).compare(&outcome).is_err());
+        assert!(
+            expectation(json!({"valid": true}))
+                .compare(&outcome)
+                .is_ok()
+        );
+        assert!(
+            expectation(json!({"valid": true, "status": 304}))
+                .compare(&outcome)
+                .is_ok()
+        );
+        assert!(
+            expectation(json!({"valid": true, "status": 200}))
+                .compare(&outcome)
+                .is_err()
+        );
+        assert!(
+            expectation(json!({"valid": "true"}))
+                .compare(&outcome)
+                .is_err()
+        );
+        assert!(
+            expectation(json!({"retry": false}))
+                .compare(&outcome)
+                .is_err()
+        );
         assert!(expectation(json!({})).compare(&outcome).is_err());
     }
 }

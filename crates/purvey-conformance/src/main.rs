@@ -7,14 +7,17 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: purvey-conformance                 answers one JSON request a line on standard input
+const USAGE: &str =
+    "usage: purvey-conformance                 answers one JSON request a line on standard input
        purvey-conformance run VECTORS_DIR --role service|agent [--json]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match parse(&arguments) {
-        Some(Command::Adapt) => adapter::serve(io::stdin().lock(), io::stdout().lock(), io::stderr().lock())
-            .map(|()| ExitCode::SUCCESS),
+        Some(Command::Adapt) => {
+            adapter::serve(io::stdin().lock(), io::stdout().lock(), io::stderr().lock())
+                .map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Run(directory, role, json)) => check(&directory, role, json),
         None => {
             // Nothing helps if standard error is gone.
@@ -45,7 +48,9 @@ fn parse(arguments: &[String]) -> Option<Command> {
         match argument {
             "--role" => role = Some(Role::parse(arguments.next()?)?),
             "--json" => json = true,
-            path if !path.starts_with('-') && directory.is_none() => directory = Some(PathBuf::from(path)),
+            path if !path.starts_with('-') && directory.is_none() => {
+                directory = Some(PathBuf::from(path))
+            }
             _ => return None,
         }
     }

@@ -61,7 +61,11 @@ pub fn run(vectors: &[Vector], role: Role) -> RunReport {
         .map(|vector| {
             let cases = vector.cases(role).map(|case| {
                 sequence += 1;
-                let name = case.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let name = case
+                    .get("name")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned();
                 let answer = answer(Request {
                     protocol_version: PROTOCOL_VERSION.to_owned(),
                     sequence,
@@ -71,7 +75,9 @@ pub fn run(vectors: &[Vector], role: Role) -> RunReport {
                 });
                 let known = deviation::of(&vector.info.id, &name);
                 CaseReport {
-                    deviation: known.filter(|_| answer.status == Status::Failed).map(|known| known.reason),
+                    deviation: known
+                        .filter(|_| answer.status == Status::Failed)
+                        .map(|known| known.reason),
                     case: name,
                     status: answer.status,
                     message: answer.message,
@@ -90,9 +96,12 @@ pub fn run(vectors: &[Vector], role: Role) -> RunReport {
 impl RunReport {
     /// Every case with its vector.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &CaseReport)> {
-        self.vectors
-            .iter()
-            .flat_map(|vector| vector.cases.iter().map(|case| (vector.vector.as_str(), case)))
+        self.vectors.iter().flat_map(|vector| {
+            vector
+                .cases
+                .iter()
+                .map(|case| (vector.vector.as_str(), case))
+        })
     }
 
     /// All cases.
@@ -142,7 +151,10 @@ impl fmt::Display for RunReport {
         }
         row(f, "all", self.totals())?;
         let mut told = false;
-        for (vector, case) in self.cases().filter(|(_, case)| case.status != Status::Passed) {
+        for (vector, case) in self
+            .cases()
+            .filter(|(_, case)| case.status != Status::Passed)
+        {
             if !std::mem::replace(&mut told, true) {
                 writeln!(f)?;
             }

@@ -23,7 +23,8 @@ const NOW: u64 = 1_800_000_000;
 const TOKEN: &str = "conformance-adapter-token";
 
 /// The manifest of a Service about which nothing matters.
-pub const MANIFEST: &str = "[service]\nname = \"Example\"\ndescription = \"An example Service.\"\nlanguage = \"en\"\n";
+pub const MANIFEST: &str =
+    "[service]\nname = \"Example\"\ndescription = \"An example Service.\"\nlanguage = \"en\"\n";
 
 /// A running Service. Time stands still but for [`Service::advance`].
 #[derive(Debug)]
@@ -65,12 +66,15 @@ impl Service {
         let directory = TempDir::new().map_err(Fault::of("temporary directory"))?;
         let clock = Arc::new(ManualClock::new(NOW));
         let catalog = open(&directory, &clock)?;
-        catalog.set_manifest(manifest).map_err(Fault::of("manifest"))?;
+        catalog
+            .set_manifest(manifest)
+            .map_err(Fault::of("manifest"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(Fault::of("runtime"))?;
-        let base = EndpointBase::parse(manifest.endpoint_base()).map_err(Fault::of("endpoint base"))?;
+        let base =
+            EndpointBase::parse(manifest.endpoint_base()).map_err(Fault::of("endpoint base"))?;
         let service = Self {
             catalog,
             runtime,
@@ -111,18 +115,30 @@ impl Service {
     ///
     /// # Errors
     /// When the request cannot be written or the response breaks off.
-    pub fn send(&self, method: Method, target: &str, fields: &[(&str, &str)], body: Vec<u8>) -> Result<Response, Fault> {
+    pub fn send(
+        &self,
+        method: Method,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<Response, Fault> {
         let mut request = http::Request::builder().method(method).uri(target);
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::<Bytes>::from(body)).map_err(Fault::of("request"))?;
+        let request = request
+            .body(Full::<Bytes>::from(body))
+            .map_err(Fault::of("request"))?;
         let mut config = ServerConfig::default();
         config.admin_token = Some(AdminToken::new(TOKEN).map_err(Fault::of("token"))?);
         self.runtime.block_on(async {
             let response = router(self.catalog.clone(), config).oneshot(request).await;
             let (parts, body) = response.map_err(Fault::of("request"))?.into_parts();
-            let body = body.collect().await.map_err(Fault::of("response"))?.to_bytes();
+            let body = body
+                .collect()
+                .await
+                .map_err(Fault::of("response"))?
+                .to_bytes();
             Ok(Response {
                 status: parts.status,
                 headers: parts.headers,
@@ -146,7 +162,11 @@ impl Service {
     pub fn document(&self, target: &str) -> Result<Value, Fault> {
         let response = self.get(target)?;
         if response.status != StatusCode::OK {
-            return Err(Fault(format!("{target} answers {}: {}", response.status, response.text())));
+            return Err(Fault(format!(
+                "{target} answers {}: {}",
+                response.status,
+                response.text()
+            )));
         }
         response.document()
     }
@@ -165,9 +185,17 @@ impl Service {
     /// # Errors
     /// When `id` is missing, not wanted, or not an identifier.
     pub fn path(&self, operation: Operation, id: Option<&str>) -> Result<String, Fault> {
-        let id = id.map(LocalId::parse).transpose().map_err(Fault::of("identifier"))?;
+        let id = id
+            .map(LocalId::parse)
+            .transpose()
+            .map_err(Fault::of("identifier"))?;
         let path = self.base.path(operation, id.as_ref());
-        path.ok_or_else(|| Fault(format!("{} has no path with this identifier", operation.as_str())))
+        path.ok_or_else(|| {
+            Fault(format!(
+                "{} has no path with this identifier",
+                operation.as_str()
+            ))
+        })
     }
 
     /// Writes a record as the operator, and publishes it. `false` when the Service refuses it.
@@ -181,7 +209,10 @@ impl Service {
         match response.status {
             StatusCode::OK | StatusCode::CREATED => self.publish().map(|()| true),
             StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT => Ok(false),
-            status => Err(Fault(format!("a write was answered {status}: {}", response.text()))),
+            status => Err(Fault(format!(
+                "a write was answered {status}: {}",
+                response.text()
+            ))),
         }
     }
 
@@ -189,12 +220,23 @@ impl Service {
     ///
     /// # Errors
     /// As [`Service::send`].
-    pub fn put_as(&self, kind: &str, id: &LocalId, value: &Value, content_type: Option<&str>) -> Result<Response, Fault> {
+    pub fn put_as(
+        &self,
+        kind: &str,
+        id: &LocalId,
+        value: &Value,
+        content_type: Option<&str>,
+    ) -> Result<Response, Fault> {
         let bearer = format!("Bearer {TOKEN}");
         let mut fields = vec![(header::AUTHORIZATION.as_str(), bearer.as_str())];
         fields.extend(content_type.map(|value| (header::CONTENT_TYPE.as_str(), value)));
         let target = format!("/v1/catalog/{kind}/{id}");
-        self.send(Method::PUT, &target, &fields, value.to_string().into_bytes())
+        self.send(
+            Method::PUT,
+            &target,
+            &fields,
+            value.to_string().into_bytes(),
+        )
     }
 }
 

@@ -47,7 +47,8 @@ pub fn load(directory: &Path) -> io::Result<Vec<Vector>> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
-    let named = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
+    let named =
+        |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| named(&error))?;
     serde_json::from_slice(&bytes).map_err(|error| named(&error))
 }

@@ -210,7 +210,10 @@ pub(super) fn list(
         .filter_map(|part| Head::new(part, query))
         .collect();
     let (picks, more) = pick(&mut heads, query);
-    let bytes: u64 = picks.iter().map(|pick| pick.span.end - pick.span.start + 1).sum();
+    let bytes: u64 = picks
+        .iter()
+        .map(|pick| pick.span.end - pick.span.start + 1)
+        .sum();
     // Some room for the end of the page, so that it does not move the items.
     out.reserve(bytes as usize + END_BYTES);
     let mut rest = picks.as_slice();

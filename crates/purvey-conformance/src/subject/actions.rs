@@ -12,8 +12,13 @@ pub(super) fn usable(role: Role, input: &Input) -> Result<Reply, Fault> {
     let offering = json!({"odp_version": "1.0", "id": "item", "name": "Item", "actions": input.member("actions")?});
     let mut kept = offering.clone();
     let dropped = normalise::offering(&mut kept, Representation::Full);
-    let kept = Offering::validate(kept, Placement::TopLevel).map_err(Fault::of("the Offering that is left"))?;
-    let usable: Value = kept.actions().iter().map(|action| action.id.as_str()).collect();
+    let kept = Offering::validate(kept, Placement::TopLevel)
+        .map_err(Fault::of("the Offering that is left"))?;
+    let usable: Value = kept
+        .actions()
+        .iter()
+        .map(|action| action.id.as_str())
+        .collect();
     let issues: Value = dropped
         .iter()
         .filter(|dropped| dropped.pointer.starts_with("/actions/"))
@@ -22,7 +27,9 @@ pub(super) fn usable(role: Role, input: &Input) -> Result<Reply, Fault> {
     if role == Role::Service {
         let published = Offering::validate(offering, Placement::TopLevel);
         if published.is_ok() != dropped.is_empty() {
-            return Err(Fault(format!("a Service may publish it: {published:?}; an Agent drops {dropped:?}")));
+            return Err(Fault(format!(
+                "a Service may publish it: {published:?}; an Agent drops {dropped:?}"
+            )));
         }
     }
     Ok(Outcome::new()

@@ -43,9 +43,14 @@ pub(super) fn offering(role: Role, input: &Input) -> Result<Reply, Fault> {
         if taken != read.is_ok() {
             return Err(Fault(format!("taken: {taken}, but {read:?}")));
         }
-        let path = service.path(Operation::GetOffering, document.get("id").and_then(Value::as_str))?;
+        let path = service.path(
+            Operation::GetOffering,
+            document.get("id").and_then(Value::as_str),
+        )?;
         if taken && service.document(&path)? != document {
-            return Err(Fault("what is served differs from what was written".to_owned()));
+            return Err(Fault(
+                "what is served differs from what was written".to_owned(),
+            ));
         }
     }
     Ok(Outcome::valid(read.is_ok()).into())
@@ -55,8 +60,12 @@ pub(super) fn offering(role: Role, input: &Input) -> Result<Reply, Fault> {
 pub(super) fn detail_fields(role: Role, input: &Input) -> Result<Reply, Fault> {
     let (full, terse) = (input.member("full")?, input.member("terse")?);
     let valid = detail::check(&full, &terse).is_ok();
-    if role == Role::Service && valid && let Some(published) = terse.get(detail::MEMBER) {
-        let mut published: Vec<String> = serde_json::from_value(published.clone()).map_err(Fault::of(detail::MEMBER))?;
+    if role == Role::Service
+        && valid
+        && let Some(published) = terse.get(detail::MEMBER)
+    {
+        let mut published: Vec<String> =
+            serde_json::from_value(published.clone()).map_err(Fault::of(detail::MEMBER))?;
         let mut own = detail::detail_fields(&full, &terse).unwrap_or_default();
         own.sort_unstable();
         published.sort_unstable();
@@ -72,27 +81,35 @@ pub(super) fn protocol_version(_: Role, input: &Input) -> Result<Reply, Fault> {
     let received: String = input.read("received")?;
     let version = ProtocolVersion::parse(&received);
     let compatible = version.as_ref().is_ok_and(|version| version.is_supported());
-    Ok(Outcome::valid(version.is_ok()).with("compatible", compatible).into())
+    Ok(Outcome::valid(version.is_ok())
+        .with("compatible", compatible)
+        .into())
 }
 
 /// What an Agent has in hand after a document passed all three steps: it must have become the type that it is.
 pub(super) fn normalised(_: Role, input: &Input) -> Result<Reply, Fault> {
     let mut document = input.member("document")?;
     let kind: String = input.read("kind")?;
-    let origin = ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused).map_err(Fault::of("origin"))?;
+    let origin = ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused)
+        .map_err(Fault::of("origin"))?;
     let value = match kind.as_str() {
-        "service-document" => ServiceDocument::receive(document).map(|(document, _)| document.to_value()),
+        "service-document" => {
+            ServiceDocument::receive(document).map(|(document, _)| document.to_value())
+        }
         "offering" => {
             normalise::offering(&mut document, Representation::Full);
-            Offering::validate(document, Placement::TopLevel).map(|offering| offering.into_value(Placement::TopLevel))
+            Offering::validate(document, Placement::TopLevel)
+                .map(|offering| offering.into_value(Placement::TopLevel))
         }
         "collection" => {
             normalise::collection(&mut document);
-            Collection::validate(document, Placement::TopLevel).map(|collection| collection.into_value(Placement::TopLevel))
+            Collection::validate(document, Placement::TopLevel)
+                .map(|collection| collection.into_value(Placement::TopLevel))
         }
         "filter-page" => {
             normalise::filter_page(&mut document);
-            PageEnvelope::validate(document, &origin, FilterDefinition::read).map(|page| value(&page))
+            PageEnvelope::validate(document, &origin, FilterDefinition::read)
+                .map(|page| value(&page))
         }
         "sort-page" => {
             normalise::sort_page(&mut document);
@@ -100,8 +117,12 @@ pub(super) fn normalised(_: Role, input: &Input) -> Result<Reply, Fault> {
         }
         "problem" => {
             normalise::problem(&mut document);
-            let status = document.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
-            Problem::read_lenient(document, status.unwrap_or_default()).map(|problem| value(&problem))
+            let status = document
+                .get("status")
+                .and_then(Value::as_u64)
+                .and_then(|status| u16::try_from(status).ok());
+            Problem::read_lenient(document, status.unwrap_or_default())
+                .map(|problem| value(&problem))
         }
         _ => return Err(Fault(format!("the kind {kind} is not known"))),
     };

@@ -5,6 +5,7 @@ use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::Service;
 use http::{Method, StatusCode, header};
+use purvey_odp::action::HttpMethod;
 use purvey_odp::collection::Collection;
 use purvey_odp::identity::{LocalDevelopment, LocalId, ServiceOrigin};
 use purvey_odp::media;
@@ -19,8 +20,9 @@ use serde_json::{Map, Value, json};
 fn stocked() -> Result<Service, Fault> {
     let service = Service::empty()?;
     let images = json!([{"src": "/image.png"}]);
-    let collection = json!({"id": "item", "name": "Collection", "images": images});
-    let offering = json!({"id": "item", "name": "Offering", "collection_ids": ["item"], "images": images});
+    let collection = json!({"id": "item", "name": "Example", "images": images});
+    let offering =
+        json!({"id": "item", "name": "Example", "collection_ids": ["item"], "images": images});
     if service.put("collections", &collection)? && service.put("offerings", &offering)? {
         Ok(service)
     } else {
@@ -31,7 +33,8 @@ fn stocked() -> Result<Service, Fault> {
 /// Asks for a representation and looks at what comes. What the Service does not serve yet has its default all the same.
 pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
     let name: String = input.read("operation")?;
-    let operation = Operation::from_name(&name).ok_or_else(|| Fault(format!("the operation {name} is not known")))?;
+    let operation = Operation::from_name(&name)
+        .ok_or_else(|| Fault(format!("the operation {name} is not known")))?;
     let wanted: Vec<String> = input.read_or_default("representation")?;
     let service = stocked()?;
     if service.service_document()?.operation(operation).is_none() {
@@ -41,17 +44,38 @@ pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
         let default = operation.default_representation();
         return Ok(Outcome::new().with("expected", default.as_str()).into());
     }
-    let query: Vec<String> = wanted.iter().map(|wanted| format!("representation={wanted}")).collect();
+    let query: Vec<String> = wanted
+        .iter()
+        .map(|wanted| format!("representation={wanted}"))
+        .collect();
     let path = service.path(operation, operation.takes_id().then_some("item"))?;
-    let response = service.get(&format!("{path}?{}", query.join("&")))?;
+    let target = format!("{path}?{}", query.join("&"));
+    let response = match operation.method() {
+        HttpMethod::Get => service.get(&target)?,
+        HttpMethod::Post => {
+            let body = json!({"odp_version": "1.0", "query": "example"});
+            let fields = [(header::CONTENT_TYPE.as_str(), media::ODP)];
+            service.send(
+                Method::POST,
+                &target,
+                &fields,
+                body.to_string().into_bytes(),
+            )?
+        }
+    };
     if response.status != StatusCode::OK {
-        return Ok(Outcome::new().with("expected", response.status.as_str()).into());
+        return Ok(Outcome::new()
+            .with("expected", response.status.as_str())
+            .into());
     }
     let mut document = response.document()?;
     if let Some(first) = document.pointer_mut("/items/0") {
         document = first.take();
     }
-    let found = match (document.get("images").is_some(), document.get("detail_fields").is_some()) {
+    let found = match (
+        document.get("images").is_some(),
+        document.get("detail_fields").is_some(),
+    ) {
         (true, false) => "full",
         (false, true) => "terse",
         _ => return Err(Fault(format!("neither terse nor full: {document}"))),
@@ -61,15 +85,24 @@ pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
 
 /// One exchange: what is accepted, what a request carries, or what a response carries.
 pub(super) fn media(role: Role, input: &Input) -> Result<Reply, Fault> {
-    if let Some(essence) = input.get("response_content_type_essence").and_then(Value::as_str) {
+    if let Some(essence) = input
+        .get("response_content_type_essence")
+        .and_then(Value::as_str)
+    {
         return received(essence, input);
     }
     let flag = |name| input.read_or_default::<bool>(name);
-    let request_type = input.get("request_content_type_essence").and_then(Value::as_str);
+    let request_type = input
+        .get("request_content_type_essence")
+        .and_then(Value::as_str);
     let response = if request_type.is_some() || flag("request_content_type_missing")? {
         written(role, request_type)?
     } else {
-        let accept = match (flag("accepts_odp")?, flag("accepts_wildcard")?, flag("accept_missing")?) {
+        let accept = match (
+            flag("accepts_odp")?,
+            flag("accepts_wildcard")?,
+            flag("accept_missing")?,
+        ) {
             (true, ..) => Some(media::ODP),
             (_, true, _) => Some("*/*"),
             (.., true) => None,
@@ -87,7 +120,10 @@ fn read(role: Role, accept: Option<&str>) -> Result<String, Fault> {
         return Ok(if accepted { "serve-odp" } else { "406" }.to_owned());
     }
     let service = stocked()?;
-    let fields: Vec<_> = accept.map(|accept| (header::ACCEPT.as_str(), accept)).into_iter().collect();
+    let fields: Vec<_> = accept
+        .map(|accept| (header::ACCEPT.as_str(), accept))
+        .into_iter()
+        .collect();
     let path = service.path(Operation::ListOfferings, None)?;
     let response = service.send(Method::GET, &path, &fields, Vec::new())?;
     if response.status == StatusCode::OK {
@@ -104,7 +140,12 @@ fn written(role: Role, content_type: Option<&str>) -> Result<String, Fault> {
         return Ok(if processed { "process" } else { "415" }.to_owned());
     }
     let id = LocalId::parse("new").map_err(Fault::of("identifier"))?;
-    let response = Service::empty()?.put_as("offerings", &id, &json!({"id": "new", "name": "New"}), content_type)?;
+    let response = Service::empty()?.put_as(
+        "offerings",
+        &id,
+        &json!({"id": "new", "name": "New"}),
+        content_type,
+    )?;
     Ok(match response.status {
         StatusCode::CREATED => "process".to_owned(),
         status => status.as_str().to_owned(),
@@ -114,7 +155,9 @@ fn written(role: Role, content_type: Option<&str>) -> Result<String, Fault> {
 /// A response with this `Content-Type`, as an Agent takes it: parameters do not count, the body tells its version.
 fn received(essence: &str, input: &Input) -> Result<Reply, Fault> {
     let parameters: Map<String, Value> = input.read_or_default("parameters")?;
-    let parameters = parameters.iter().map(|(name, value)| format!("; {name}={}", value.as_str().unwrap_or_default()));
+    let parameters = parameters
+        .iter()
+        .map(|(name, value)| format!("; {name}={}", value.as_str().unwrap_or_default()));
     let content_type = format!("{essence}{}", parameters.collect::<String>());
     let known = media::essence(&content_type).as_deref() == Some(media::ODP);
     let outcome = Outcome::new().with("agent", if known { "process" } else { "reject" });
@@ -125,24 +168,36 @@ fn received(essence: &str, input: &Input) -> Result<Reply, Fault> {
     let mut body = Map::from_iter([(version::MEMBER.to_owned(), declared.clone())]);
     let effective = ProtocolVersion::take(&mut report, &Place::ROOT, &mut body);
     let effective = report.finish(effective).map_err(Fault::of("body"))?;
-    Ok(outcome.with("effective_odp_version", effective.to_string()).into())
+    Ok(outcome
+        .with("effective_odp_version", effective.to_string())
+        .into())
 }
 
 /// Asks for what the caller has already, or has an older state of.
 pub(super) fn conditional_get(input: &Input) -> Result<Reply, Fault> {
-    let (method, matches): (String, bool) = (input.read("method")?, input.read("validator_matches")?);
+    let (method, matches): (String, bool) =
+        (input.read("method")?, input.read("validator_matches")?);
     let method: Method = method.parse().map_err(Fault::of("method"))?;
     let service = stocked()?;
     let path = service.path(Operation::ListOfferings, None)?;
     let first = service.send(method.clone(), &path, &[], Vec::new())?;
-    let tag = first.field(header::ETAG).ok_or_else(|| Fault("a page has no ETag".to_owned()))?;
+    let tag = first
+        .field(header::ETAG)
+        .ok_or_else(|| Fault("a page has no ETag".to_owned()))?;
     let held = if matches { tag } else { "\"something-else\"" };
-    let again = service.send(method, &path, &[(header::IF_NONE_MATCH.as_str(), held)], Vec::new())?;
+    let again = service.send(
+        method,
+        &path,
+        &[(header::IF_NONE_MATCH.as_str(), held)],
+        Vec::new(),
+    )?;
     let valid = match again.status {
         StatusCode::NOT_MODIFIED => again.body.is_empty() && again.field(header::ETAG) == Some(tag),
         _ => again.body == first.body,
     };
-    Ok(Outcome::valid(valid).with("status", again.status.as_u16()).into())
+    Ok(Outcome::valid(valid)
+        .with("status", again.status.as_u16())
+        .into())
 }
 
 /// Whether a Service with these operations may be, and ours gives these responses when it has these Offerings.
@@ -154,9 +209,18 @@ pub(super) fn baseline(input: &Input) -> Result<Reply, Fault> {
     }
     let service = Service::empty()?;
     let advertised = service.service_document()?;
-    let advertises = |name: &&str| Operation::from_name(name).is_some_and(|name| advertised.operation(name).is_some());
-    let (list, get) = (input.member("list_response")?, input.member("get_response")?);
-    let items: Vec<Value> = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+    let advertises = |name: &&str| {
+        Operation::from_name(name).is_some_and(|name| advertised.operation(name).is_some())
+    };
+    let (list, get) = (
+        input.member("list_response")?,
+        input.member("get_response")?,
+    );
+    let items: Vec<Value> = list
+        .get("items")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     for item in &items {
         if !service.put("offerings", item)? {
             return Ok(Outcome::valid(false).into());
@@ -164,7 +228,10 @@ pub(super) fn baseline(input: &Input) -> Result<Reply, Fault> {
     }
     let listed = service.document(&service.path(Operation::ListOfferings, None)?)? == list;
     let got = service.put("offerings", &get)? && {
-        let path = service.path(Operation::GetOffering, get.get("id").and_then(Value::as_str))?;
+        let path = service.path(
+            Operation::GetOffering,
+            get.get("id").and_then(Value::as_str),
+        )?;
         service.document(&path)? == get
     };
     Ok(Outcome::valid(operations.iter().all(advertises) && listed && got).into())
@@ -172,12 +239,15 @@ pub(super) fn baseline(input: &Input) -> Result<Reply, Fault> {
 
 /// The version where the case puts it: readers must take such documents or refuse them, and the Service must send only such.
 pub(super) fn version_placement(role: Role, input: &Input) -> Result<Reply, Fault> {
-    let (top_level, present): (bool, bool) = (input.read("top_level")?, input.read("odp_version_present")?);
+    let (top_level, present): (bool, bool) =
+        (input.read("top_level")?, input.read("odp_version_present")?);
     let read = read_with_version(top_level, present)?;
     if role == Role::Service {
         let sent = sent_with_version(top_level)?;
         if (sent == present) != read {
-            return Err(Fault(format!("the Service sends the version here: {sent}; readers take it: {read}")));
+            return Err(Fault(format!(
+                "the Service sends the version here: {sent}; readers take it: {read}"
+            )));
         }
     }
     Ok(Outcome::valid(read).into())
@@ -195,9 +265,13 @@ fn read_with_version(top_level: bool, present: bool) -> Result<bool, Fault> {
         document
     };
     let resource = with(json!({"id": "item", "name": "Item"}));
-    let service = with(complete::service_document(&["list-offerings", "get-offering"], Map::new()));
+    let service = with(complete::service_document(
+        &["list-offerings", "get-offering"],
+        Map::new(),
+    ));
     let page = with(json!({"items": []}));
-    let origin = ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused).map_err(Fault::of("origin"))?;
+    let origin = ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused)
+        .map_err(Fault::of("origin"))?;
     let taken = if top_level {
         vec![
             Offering::validate(resource.clone(), Placement::TopLevel).is_ok(),
@@ -228,9 +302,17 @@ fn sent_with_version(top_level: bool) -> Result<bool, Fault> {
         list(Operation::ListCollections, None)?,
         list(Operation::ListCollectionOfferings, Some("item"))?,
     ];
-    let has = |document: &Value| document.get(version::MEMBER).is_some_and(|version| version == "1.0");
+    let has = |document: &Value| {
+        document
+            .get(version::MEMBER)
+            .is_some_and(|version| version == "1.0")
+    };
     if !top_level {
-        let items: Vec<bool> = pages.iter().flat_map(|page| page["items"].as_array().into_iter().flatten()).map(has).collect();
+        let items: Vec<bool> = pages
+            .iter()
+            .flat_map(|page| page["items"].as_array().into_iter().flatten())
+            .map(has)
+            .collect();
         return agreed(&items);
     }
     let documents = [

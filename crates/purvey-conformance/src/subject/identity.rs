@@ -8,9 +8,12 @@ use purvey_odp::reference::ResourceReference;
 
 pub(super) fn comparison(_: Role, input: &Input) -> Result<Reply, Fault> {
     let side = |name| {
-        ResourceIdentity::validate(input.member(name)?, LocalDevelopment::Refused).map_err(Fault::of(name))
+        ResourceIdentity::validate(input.member(name)?, LocalDevelopment::Refused)
+            .map_err(Fault::of(name))
     };
-    Ok(Outcome::new().with("same_identity", side("left")? == side("right")?).into())
+    Ok(Outcome::new()
+        .with("same_identity", side("left")? == side("right")?)
+        .into())
 }
 
 pub(super) fn local_identifier(_: Role, input: &Input) -> Result<Reply, Fault> {

@@ -48,7 +48,9 @@ pub fn expectation(subject: &str, operation: &str) -> &'static [&'static str] {
 pub fn carry_out(role: Role, subject: &str, input: &Input) -> Result<Reply, Fault> {
     match find(subject, input.operation()) {
         Some((_, handler)) => handler(role, input),
-        None => Ok(Reply::Skipped("this subject and operation are not known here")),
+        None => Ok(Reply::Skipped(
+            "this subject and operation are not known here",
+        )),
     }
 }
 
@@ -73,15 +75,22 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
     const VALID: &[&str] = &["valid"];
     const EXPECTED: &[&str] = &["expected"];
     Some(match (subject, operation) {
-        ("action-contract", "validate-actions") => (&["expected_usable", "expected_issues"], actions::usable),
+        ("action-contract", "validate-actions") => {
+            (&["expected_usable", "expected_issues"], actions::usable)
+        }
         ("action-contract", "resolve-openapi") => (VALID, NO_AGENT),
 
         ("attribute-schema-retrieval", "validate-reference") => (VALID, schemas::reference),
-        ("attribute-schema-retrieval", "validate-response") => (VALID, service_only!(schemas::response)),
-        ("attribute-schema-retrieval", "validate-schema-reference-profile") => (VALID, service_only!(schemas::profile)),
-        ("attribute-schema-retrieval", "validation-scope") => {
-            (&["complete_instance_validation"], service_only!(schemas::scope))
+        ("attribute-schema-retrieval", "validate-response") => {
+            (VALID, service_only!(schemas::response))
         }
+        ("attribute-schema-retrieval", "validate-schema-reference-profile") => {
+            (VALID, service_only!(schemas::profile))
+        }
+        ("attribute-schema-retrieval", "validation-scope") => (
+            &["complete_instance_validation"],
+            service_only!(schemas::scope),
+        ),
         ("attribute-schema-retrieval", "failure-scope") => (EXPECTED, NO_AGENT),
 
         ("auth-expands", "") => (VALID, pages::auth_expands),
@@ -95,7 +104,9 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("collection-search-contract", "apply-constraints") => (&["collection_ids"], NO_SEARCH),
 
         ("composition-contract", "validate-advertisement") => (VALID, advertisement::protocols),
-        ("composition-contract", "filter-advertisement") => (EXPECTED, advertisement::known_protocols),
+        ("composition-contract", "filter-advertisement") => {
+            (EXPECTED, advertisement::known_protocols)
+        }
         ("composition-contract", "normalize-agent-response") => (EXPECTED, documents::normalised),
         ("composition-contract", "classify-live-response") => (EXPECTED, NO_AGENT),
         ("composition-contract", "validate-sequence") => (VALID, NO_AGENT),
@@ -117,7 +128,10 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("resource-reference", "") => (VALID, identity::resource_reference),
         ("service-origin", "") => (VALID, identity::service_origin),
 
-        ("media-negotiation", "") => (&["response", "agent", "effective_odp_version"], exchange::media),
+        ("media-negotiation", "") => (
+            &["response", "agent", "effective_odp_version"],
+            exchange::media,
+        ),
 
         ("offering-contract", "") => (VALID, documents::offering),
 
@@ -130,7 +144,10 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("pagination-contract", "validate-next") => (VALID, pages::next),
         ("pagination-contract", "validate-lifetime") => (VALID, pages::lifetime),
         ("pagination-contract", "validate-storage-model") => (VALID, pages::storage_model),
-        ("pagination-contract", "conditional-get") => (&["status", "valid"], service_only!(exchange::conditional_get)),
+        ("pagination-contract", "conditional-get") => (
+            &["status", "valid"],
+            service_only!(exchange::conditional_get),
+        ),
 
         ("protocol-version", "") => (&["valid", "compatible"], documents::protocol_version),
 
@@ -138,19 +155,30 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("refinement-contract", "validate-response") => (VALID, search::refinement_response),
         ("refinement-contract", "compute-counts") => (EXPECTED, search::refinement_counts),
 
-        ("representation-selection", "") => (EXPECTED, exchange::representation),
+        // Here `operation` is that of the protocol.
+        ("representation-selection", _) => (EXPECTED, exchange::representation),
 
         ("role-baseline", "") => (VALID, service_only!(exchange::baseline)),
 
-        ("search-capability-contract", "validate-advertisement") => (VALID, advertisement::capabilities),
-        ("search-capability-contract", "validate-linked-source") => (VALID, advertisement::linked_source),
-        ("search-capability-contract", "validate-linked-page-count") => (VALID, advertisement::page_count),
+        ("search-capability-contract", "validate-advertisement") => {
+            (VALID, advertisement::capabilities)
+        }
+        ("search-capability-contract", "validate-linked-source") => {
+            (VALID, advertisement::linked_source)
+        }
+        ("search-capability-contract", "validate-linked-page-count") => {
+            (VALID, advertisement::page_count)
+        }
         ("search-capability-contract", "merge-capabilities") => (EXPECTED, advertisement::merge),
 
         ("security-contract", "forwarded-sensitive-fields") => (EXPECTED, NO_AGENT),
         (
             "security-contract",
-            "validate-destination" | "validate-redirect" | "action-invocable" | "payment-authorized" | "cache-reusable",
+            "validate-destination"
+            | "validate-redirect"
+            | "action-invocable"
+            | "payment-authorized"
+            | "cache-reusable",
         ) => (VALID, NO_AGENT),
 
         ("service-document", "") => (VALID, documents::service_document),

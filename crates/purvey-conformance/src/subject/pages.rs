@@ -14,7 +14,8 @@ use purvey_odp::shape;
 use serde_json::{Value, json};
 
 fn example_origin() -> Result<ServiceOrigin, Fault> {
-    ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused).map_err(Fault::of("origin"))
+    ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused)
+        .map_err(Fault::of("origin"))
 }
 
 /// The envelope; of an item only its identifier, since vectors leave the rest out.
@@ -43,14 +44,22 @@ pub(super) fn limit(role: Role, input: &Input) -> Result<Reply, Fault> {
         return Ok(Outcome::valid(limit.is_some()).into());
     }
     let service = offering(&["a", "b"])?;
-    let target = format!("{}?limit={}", service.path(Operation::ListOfferings, None)?, input.member("limit")?);
+    let target = format!(
+        "{}?limit={}",
+        service.path(Operation::ListOfferings, None)?,
+        input.member("limit")?
+    );
     let response = service.get(&target)?;
     match response.status {
         StatusCode::OK => Ok(Outcome::valid(true).into()),
         StatusCode::BAD_REQUEST => {
             let problem = serde_json::from_slice(&response.body).map_err(Fault::of("problem"))?;
             let problem = Problem::validate(problem, 400).map_err(Fault::of("problem"))?;
-            if problem.invalid_params().iter().any(|param| param.name() == "limit") {
+            if problem
+                .invalid_params()
+                .iter()
+                .any(|param| param.name() == "limit")
+            {
                 Ok(Outcome::valid(false).into())
             } else {
                 Err(Fault("the problem does not name the limit".to_owned()))
@@ -89,11 +98,15 @@ pub(super) fn sequence(role: Role, input: &Input) -> Result<Reply, Fault> {
 
 /// The identities of every page of `list-offerings`.
 fn traverse(service: &Service, limit: usize) -> Result<Vec<Vec<String>>, Fault> {
-    let mut target = Some(format!("{}?limit={limit}", service.path(Operation::ListOfferings, None)?));
+    let mut target = Some(format!(
+        "{}?limit={limit}",
+        service.path(Operation::ListOfferings, None)?
+    ));
     let mut pages = Vec::new();
     while let Some(current) = target {
         let page = service.document(&current)?;
-        let page = PageEnvelope::validate(page, &example_origin()?, read_id).map_err(Fault::of("page"))?;
+        let page =
+            PageEnvelope::validate(page, &example_origin()?, read_id).map_err(Fault::of("page"))?;
         pages.push(page.items.iter().map(ToString::to_string).collect());
         target = page.next.map(|next| next.as_str().to_owned());
     }
@@ -104,7 +117,10 @@ fn taken(pages: &[Vec<String>]) -> Result<bool, Fault> {
     let mut sequence = Sequence::default();
     for page in pages {
         let ids: Result<Vec<_>, _> = page.iter().map(|id| LocalId::parse(id)).collect();
-        if sequence.page(&ids.map_err(Fault::of("identifier"))?).is_err() {
+        if sequence
+            .page(&ids.map_err(Fault::of("identifier"))?)
+            .is_err()
+        {
             return Ok(false);
         }
     }
@@ -114,14 +130,19 @@ fn taken(pages: &[Vec<String>]) -> Result<bool, Fault> {
 /// The first page of three Offerings, one a page, and its `next`.
 fn begun(service: &Service) -> Result<String, Fault> {
     let target = format!("{}?limit=1", service.path(Operation::ListOfferings, None)?);
-    let next = service.document(&target)?.get("next").and_then(Value::as_str).map(str::to_owned);
+    let next = service
+        .document(&target)?
+        .get("next")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     next.ok_or_else(|| Fault("the first page has no next".to_owned()))
 }
 
 /// A continuation must stay at the origin; those of the Service do, and work with the method.
 pub(super) fn next(role: Role, input: &Input) -> Result<Reply, Fault> {
     let origin: String = input.read("service_origin")?;
-    let origin = ServiceOrigin::parse(&origin, LocalDevelopment::Refused).map_err(Fault::of("service_origin"))?;
+    let origin = ServiceOrigin::parse(&origin, LocalDevelopment::Refused)
+        .map_err(Fault::of("service_origin"))?;
     let (next, method): (String, String) = (input.read("next")?, input.read("method")?);
     let method: Method = method.parse().map_err(Fault::of("method"))?;
     let followed = match role {
@@ -145,7 +166,9 @@ pub(super) fn lifetime(role: Role, input: &Input) -> Result<Reply, Fault> {
         service.advance(seconds);
         let status = service.get(&next)?.status;
         if status != StatusCode::OK {
-            return Err(Fault(format!("a continuation answers {status} after {seconds} s")));
+            return Err(Fault(format!(
+                "a continuation answers {status} after {seconds} s"
+            )));
         }
     }
     Ok(Outcome::valid(page::is_lifetime(seconds)).into())
@@ -178,6 +201,7 @@ pub(super) fn storage_model(role: Role, input: &Input) -> Result<Reply, Fault> {
         service
     };
     let after = service.get(&next)?;
-    let same = before.status == StatusCode::OK && (after.status, &after.body) == (before.status, &before.body);
+    let same = before.status == StatusCode::OK
+        && (after.status, &after.body) == (before.status, &before.body);
     Ok(Outcome::valid(same).into())
 }

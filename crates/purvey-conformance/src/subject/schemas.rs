@@ -25,7 +25,8 @@ pub(super) fn reference(role: Role, input: &Input) -> Result<Reply, Fault> {
     });
     if role == Role::Agent {
         normalise::offering(&mut offering, Representation::Full);
-        let offering = Offering::validate(offering, Placement::TopLevel).map_err(Fault::of("the Offering that is left"))?;
+        let offering = Offering::validate(offering, Placement::TopLevel)
+            .map_err(Fault::of("the Offering that is left"))?;
         return Ok(Outcome::valid(offering.schema().is_some()).into());
     }
     Ok(Outcome::valid(Offering::validate(offering, Placement::TopLevel).is_ok()).into())
@@ -36,28 +37,43 @@ fn manifest(schemas: &[(String, Value)], more: &str) -> Result<Option<Manifest>,
     let mut toml = format!("{MANIFEST}{more}\n[schemas]\n");
     let mut files = Vec::new();
     for (i, (url, schema)) in schemas.iter().enumerate() {
-        writeln!(toml, "{} = \"{i}.json\"", Value::from(url.as_str())).map_err(Fault::of("manifest"))?;
+        writeln!(toml, "{} = \"{i}.json\"", Value::from(url.as_str()))
+            .map_err(Fault::of("manifest"))?;
         files.push((format!("{i}.json"), schema.to_string()));
     }
-    let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
     match Manifest::parse_embedded(&toml, &files) {
         Ok(manifest) => Ok(Some(manifest)),
-        Err(Error::Invalid(invalid)) if invalid.violations().iter().all(|v| v.pointer.starts_with("/schemas")) => Ok(None),
+        Err(Error::Invalid(invalid))
+            if invalid
+                .violations()
+                .iter()
+                .all(|v| v.pointer.starts_with("/schemas")) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(Fault::of("manifest")(error)),
     }
 }
 
 /// Whether a Service that has this schema answers with just this response.
 pub(super) fn response(input: &Input) -> Result<Reply, Fault> {
-    let (status, content_type): (u16, String) = (input.read("status")?, input.read("content_type")?);
+    let (status, content_type): (u16, String) =
+        (input.read("status")?, input.read("content_type")?);
     let document = input.member("document")?;
-    let Some(manifest) = manifest(&[("/schemas/item.json".to_owned(), document.clone())], "")? else {
+    let Some(manifest) = manifest(&[("/schemas/item.json".to_owned(), document.clone())], "")?
+    else {
         return Ok(Outcome::valid(false).into());
     };
     let response = Service::with_manifest(&manifest)?.get("/schemas/item.json")?;
     let sent = media::essence(response.field(header::CONTENT_TYPE).unwrap_or_default());
     let body: Value = serde_json::from_slice(&response.body).map_err(Fault::of("schema"))?;
-    let same = response.status.as_u16() == status && sent == media::essence(&content_type) && body == document;
+    let same = response.status.as_u16() == status
+        && sent == media::essence(&content_type)
+        && body == document;
     Ok(Outcome::valid(same).into())
 }
 
@@ -68,7 +84,10 @@ pub(super) fn profile(input: &Input) -> Result<Reply, Fault> {
         .into_iter()
         .enumerate()
         .map(|(i, document)| {
-            let id = document.get("$id").and_then(Value::as_str).map(str::to_owned);
+            let id = document
+                .get("$id")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
             (id.unwrap_or_else(|| format!("/schemas/{i}.json")), document)
         })
         .collect();
@@ -82,7 +101,9 @@ pub(super) fn scope(input: &Input) -> Result<Reply, Fault> {
     let schema = json!({"$schema": DIALECT, "type": "object", "required": ["a", "b"]});
     let more = "[search]\nterse = [\"/attributes/a\"]";
     let manifest = manifest(&[(URL.to_owned(), schema)], more)?;
-    let service = Service::with_manifest(&manifest.ok_or_else(|| Fault("the schema was refused".to_owned()))?)?;
+    let service = Service::with_manifest(
+        &manifest.ok_or_else(|| Fault("the schema was refused".to_owned()))?,
+    )?;
     let offering = |attributes| json!({"id": "item", "name": "Item", "schema": {"url": URL}, "attributes": attributes});
     let representation: String = input.read("representation")?;
     let complete = match representation.as_str() {
@@ -94,7 +115,13 @@ pub(super) fn scope(input: &Input) -> Result<Reply, Fault> {
             let page = service.document(&service.path(Operation::ListOfferings, None)?)?;
             page.pointer("/items/0/attributes") != Some(&json!({"a": 1}))
         }
-        _ => return Err(Fault(format!("the representation {representation} is not known"))),
+        _ => {
+            return Err(Fault(format!(
+                "the representation {representation} is not known"
+            )));
+        }
     };
-    Ok(Outcome::new().with("complete_instance_validation", complete).into())
+    Ok(Outcome::new()
+        .with("complete_instance_validation", complete)
+        .into())
 }

@@ -20,7 +20,8 @@ pub(super) fn definition(_: Role, input: &Input) -> Result<Reply, Fault> {
 }
 
 fn defined(input: &Input) -> Result<(FilterDefinition, Result<FilterExpression, Invalid>), Fault> {
-    let definition = FilterDefinition::validate(input.member("definition")?).map_err(Fault::of("definition"))?;
+    let definition =
+        FilterDefinition::validate(input.member("definition")?).map_err(Fault::of("definition"))?;
     let expression = FilterExpression::validate(input.member("expression")?, &definition);
     Ok((definition, expression))
 }
@@ -41,7 +42,11 @@ fn scalars(definition: &FilterDefinition, values: &Value) -> Result<Vec<Scalar>,
     let scalar_type = definition.scalar_type();
     let values = values.as_array().into_iter().flatten();
     values
-        .map(|value| scalar_type.scalar(value).ok_or_else(|| Fault(format!("{value} is not of the type {scalar_type}"))))
+        .map(|value| {
+            scalar_type
+                .scalar(value)
+                .ok_or_else(|| Fault(format!("{value} is not of the type {scalar_type}")))
+        })
         .collect()
 }
 
@@ -62,7 +67,10 @@ fn definitions(input: &Input) -> Result<Vec<FilterDefinition>, Fault> {
     let definitions: Vec<Value> = input.read("definitions")?;
     definitions
         .into_iter()
-        .map(|definition| FilterDefinition::validate(complete::filter(definition)).map_err(Fault::of("definition")))
+        .map(|definition| {
+            FilterDefinition::validate(complete::filter(definition))
+                .map_err(Fault::of("definition"))
+        })
         .collect()
 }
 
@@ -91,9 +99,14 @@ pub(super) fn refinement_request(_: Role, input: &Input) -> Result<Reply, Fault>
 
 /// On a continuation nothing was asked for.
 pub(super) fn refinement_response(_: Role, input: &Input) -> Result<Reply, Fault> {
-    let resolved = resolved(input.member("request")?, definitions(input)?).map_err(Fault::of("request"))?;
+    let resolved =
+        resolved(input.member("request")?, definitions(input)?).map_err(Fault::of("request"))?;
     let continuation: bool = input.read_or_default("continuation")?;
-    let requested = if continuation { &[] } else { resolved.refinements() };
+    let requested = if continuation {
+        &[]
+    } else {
+        resolved.refinements()
+    };
     let response: Map<String, Value> = input.read("response")?;
     let Some(groups) = response.get("refinements") else {
         return Ok(Outcome::valid(true).into());
@@ -126,8 +139,11 @@ pub(super) fn refinement_counts(_: Role, input: &Input) -> Result<Reply, Fault> 
             pairs.collect()
         })
         .collect::<Result<_, Fault>>()?;
-    let definition = definitions.iter().find(|definition| *definition.id() == refined);
-    let definition = definition.ok_or_else(|| Fault(format!("no Offering has the filter {refined}")))?;
+    let definition = definitions
+        .iter()
+        .find(|definition| *definition.id() == refined);
+    let definition =
+        definition.ok_or_else(|| Fault(format!("no Offering has the filter {refined}")))?;
     let counted = input.member("values")?;
     let search = resolved(request, definitions.clone()).map_err(Fault::of("request"))?;
     let mut counts = Map::new();
