@@ -30,6 +30,7 @@ use tempfile::TempDir;
 enum Event {
     Progress(usize, Progress),
     Traversal(usize),
+    Restart,
     ImportBegins,
     ImportDone,
 }
@@ -44,23 +45,25 @@ struct Ledger {
 impl Ledger {
     fn start(root: &Path) -> Self {
         Self {
-            recorder: Recorder::start(root).slow(Duration::from_millis(4)),
+            recorder: Recorder::start(root).slow(Duration::from_millis(8)),
             events: Mutex::default(),
             opened: Mutex::default(),
         }
     }
 
-    fn note(&self, event: Event) {
+    fn note(&self, event: Event) -> Mark {
         let mut events = self.events.lock().unwrap();
         events.push(event);
-        self.recorder.mark(Mark(events.len() as u64 - 1));
+        let mark = Mark(events.len() as u64 - 1);
+        self.recorder.mark(mark);
+        mark
     }
 
     /// Opens a traversal and notes its continuation.
     fn traverse(&self, client: &Client, random: &mut Random) {
         let number = self.events.lock().unwrap().len();
         if let Some(traversal) =
-            Traversal::open(client, random, || self.note(Event::Traversal(number)))
+            Traversal::open(client, random, || _ = self.note(Event::Traversal(number)))
         {
             self.opened.lock().unwrap().insert(number, traversal);
         }
@@ -73,15 +76,15 @@ impl Ledger {
     }
 }
 
-/// Cuts the power of a recorded run `count` times and looks at each image, on two threads.
+/// Cuts the power of a recorded run `count` times, `often` around one of these marks, and looks at each image, on two threads.
 fn each_cut(
     start: &Disk,
     log: &Log,
-    count: usize,
+    (count, often): (usize, &[Mark]),
     random: &mut Random,
     look: impl Fn(usize, &Path, &mut Random) + Sync,
 ) {
-    let mut cuts: Vec<usize> = (0..count).map(|_| log.cut(random)).collect();
+    let mut cuts: Vec<usize> = (0..count).map(|_| log.cut(often, random)).collect();
     cuts.sort_unstable();
     let mut randoms = [random.fork(), random.fork()];
     thread::scope(|scope| {
@@ -157,16 +160,18 @@ fn power_cut_while_writing_and_publishing() {
         );
 
         let ledger = Ledger::start(&root);
-        for _ in 0..3 {
+        let mut restarts = Vec::new();
+        for _ in 0..5 {
             write(&ledger, &data, &mut histories, &mut random);
             // Killed and started again within the recording: recovery itself can lose power, and what was written but not
             // yet durable when the process was killed is still there to be read.
             let server = ledger.serve(&data);
             let client = Client::new(&server.url);
-            let idle = Instant::now() + random.below(Duration::from_millis(400));
+            let idle = Instant::now() + random.below(Duration::from_millis(200));
             while Instant::now() < idle {
                 ledger.traverse(&client, &mut random);
             }
+            restarts.push(ledger.note(Event::Restart));
             publish_all(&client);
             let state = served(&client);
             for (writer, history) in histories.iter_mut().enumerate() {
@@ -186,24 +191,33 @@ fn power_cut_while_writing_and_publishing() {
         let (start, log) = recorder.finish();
         let (events, opened) = (events.into_inner().unwrap(), opened.into_inner().unwrap());
         assert!(log.syncs() > 0, "nothing is ever synced");
-        each_cut(&start, &log, 160, &mut random, |cut, image, random| {
-            let mut progress = [Progress::default(); WRITERS];
-            let mut traversals = Vec::new();
-            for mark in log.marks_before(cut) {
-                match events[usize::try_from(mark.0).unwrap()] {
-                    Event::Progress(writer, now) => progress[writer] = now,
-                    Event::Traversal(number) => traversals.extend(opened.get(&number)),
-                    Event::ImportBegins | Event::ImportDone => unreachable!(),
+        each_cut(
+            &start,
+            &log,
+            (160, &restarts),
+            &mut random,
+            |cut, image, random| {
+                let mut progress = [Progress::default(); WRITERS];
+                let mut traversals = Vec::new();
+                for mark in log.marks_before(cut) {
+                    match events[usize::try_from(mark.0).unwrap()] {
+                        Event::Progress(writer, now) => progress[writer] = now,
+                        Event::Traversal(number) => traversals.extend(opened.get(&number)),
+                        Event::Restart => {}
+                        Event::ImportBegins | Event::ImportDone => unreachable!(),
+                    }
                 }
-            }
-            while traversals.len() > 3 {
-                let gone = random.within(0..traversals.len());
-                traversals.swap_remove(gone);
-            }
-            let expected: Vec<_> = histories.iter().zip(progress).collect();
-            let (server, _) = recovered(&image.join("data"), &expected, &traversals, without_sync);
-            server.kill();
-        });
+                while traversals.len() > 3 {
+                    let gone = random.within(0..traversals.len());
+                    traversals.swap_remove(gone);
+                }
+                let expected: Vec<_> = histories.iter().zip(progress).collect();
+                let (server, _) =
+                    recovered(&image.join("data"), &expected, &traversals, without_sync);
+                server.kill();
+                check(&image.join("data"));
+            },
+        );
     }
 }
 
@@ -212,13 +226,13 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
     let server = ledger.serve(data);
     let client = Client::new(&server.url);
     let stop = AtomicBool::new(false);
-    let life = random.below(Duration::from_millis(300));
+    let life = random.below(Duration::from_millis(200));
     thread::scope(|scope| {
         for (writer, history) in histories.iter_mut().enumerate() {
             let (client, stop, mut random) = (&client, &stop, random.fork());
             scope.spawn(move || {
                 let go_on = || !stop.load(Ordering::Relaxed);
-                let note = |progress| ledger.note(Event::Progress(writer, progress));
+                let note = |progress| _ = ledger.note(Event::Progress(writer, progress));
                 e2e::writer::write(history, client, &mut random, go_on, note);
             });
         }
@@ -229,7 +243,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
                 thread::sleep(Duration::from_millis(30));
             }
         });
-        thread::sleep(Duration::from_millis(300) + life);
+        thread::sleep(Duration::from_millis(150) + life);
         server.kill();
         stop.store(true, Ordering::Relaxed);
     });
@@ -288,25 +302,31 @@ fn power_cut_while_importing() {
         } = ledger;
         let (start, log) = recorder.finish();
         let (events, opened) = (events.into_inner().unwrap(), opened.into_inner().unwrap());
-        each_cut(&start, &log, 120, &mut random, |cut, image, random| {
-            let (mut begun, mut done, mut traversals) = (0, 0, Vec::new());
-            for mark in log.marks_before(cut) {
-                match events[usize::try_from(mark.0).unwrap()] {
-                    Event::ImportBegins => begun += 1,
-                    Event::ImportDone => done += 1,
-                    Event::Traversal(number) => traversals.extend(opened.get(&number)),
-                    Event::Progress(..) => unreachable!(),
+        each_cut(
+            &start,
+            &log,
+            (120, &[]),
+            &mut random,
+            |cut, image, random| {
+                let (mut begun, mut done, mut traversals) = (0, 0, Vec::new());
+                for mark in log.marks_before(cut) {
+                    match events[usize::try_from(mark.0).unwrap()] {
+                        Event::ImportBegins => begun += 1,
+                        Event::ImportDone => done += 1,
+                        Event::Traversal(number) => traversals.extend(opened.get(&number)),
+                        Event::Progress(..) | Event::Restart => unreachable!(),
+                    }
                 }
-            }
-            after_import_cut(
-                &image.join("data"),
-                &catalogs,
-                begun,
-                done,
-                &traversals,
-                random,
-            );
-        });
+                after_import_cut(
+                    &image.join("data"),
+                    &catalogs,
+                    begun,
+                    done,
+                    &traversals,
+                    random,
+                );
+            },
+        );
     }
 }
 
@@ -333,11 +353,6 @@ fn after_import_cut(
             "half a catalog: {found:?}"
         );
     };
-    let check = || {
-        let mut check = binary::check(data);
-        without_sync(&mut check);
-        binary::succeed(check);
-    };
     let start = || {
         let mut command = serve(data);
         without_sync(&mut command);
@@ -347,7 +362,7 @@ fn after_import_cut(
         (server, client)
     };
     if done > 0 {
-        check();
+        check(data);
     }
     if done > 0 || random.chance(50) {
         let (server, client) = start();
@@ -363,7 +378,7 @@ fn after_import_cut(
         let home = TempDir::new().unwrap();
         let (records, replace) = &catalogs[begun - 1];
         import(home.path(), data, records, *replace, without_sync);
-        check();
+        check(data);
         let (server, client) = start();
         assert_eq!(served(&client), *state(begun));
         traversals
@@ -371,6 +386,12 @@ fn after_import_cut(
             .for_each(|traversal| traversal.check(&client));
         server.kill();
     }
+}
+
+fn check(data: &Path) {
+    let mut check = binary::check(data);
+    without_sync(&mut check);
+    binary::succeed(check);
 }
 
 /// Imports Offerings in the given versions, to the end.

@@ -82,8 +82,12 @@ impl CursorKeys {
     /// # Errors
     /// [`Error::Io`], also when the system has no random bytes; [`Error::Format`]; [`Error::Corrupt`].
     pub fn open(dir: &Path, durability: &Durability) -> Result<Self, Error> {
-        let path = durability.create_dir(dir, "keys")?.join("cursor");
+        let keys = durability.create_dir(dir, "keys")?;
+        let path = keys.join("cursor");
         if let Some(bytes) = read(&path)? {
+            // Whoever made it may have been killed before it synced the names.
+            durability.sync_dir(&keys)?;
+            durability.sync_dir(dir)?;
             return Self::decode(&path, &bytes);
         }
         let mut contents = vec![0; KEY_BYTES + 1];

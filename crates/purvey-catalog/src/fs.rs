@@ -205,7 +205,7 @@ pub(crate) fn names(dir: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."))

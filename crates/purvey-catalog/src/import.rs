@@ -141,7 +141,8 @@ pub fn import(
         for put in &collections {
             tree.insert(&put.id, put.references.clone());
         }
-        let sink = Sink::new(None, tree, options.on_error, rejects);
+        // Nothing is at stake: whoever tries wants to hear of every fault.
+        let sink = Sink::new(None, tree, OnError::Skip, rejects);
         let (mut report, _) = run(sink, manifest, sources, options, progress)?;
         report.collections += collections.len() as u64;
         report
@@ -239,7 +240,7 @@ fn run(
             for (raw, prepared) in chunk {
                 check_header(&mut headers, &raw, manifest)?;
                 let source = sources.get(raw.source).map_or(Path::new(""), Source::name);
-                sink.take(source, raw.line, &raw.bytes, prepared)?;
+                sink.take(source, &raw, prepared)?;
                 if sink.stopped {
                     return Ok(false);
                 }

@@ -37,12 +37,32 @@ impl Indexer {
         let store = open_store(dir, options)?;
         let durability = options.durability.clone();
         let generations = Generations::open_with(dir, Arc::clone(&options.clock), durability)?;
-        Ok(Self {
+        let mut indexer = Self {
             store,
             generations: Arc::new(generations),
             manifests: Arc::default(),
             stop: Arc::default(),
-        })
+        };
+        indexer.outrun()?;
+        Ok(indexer)
+    }
+
+    /// A store that was restored from a backup is older than the generations beside it. Going on from its own number, it would publish
+    /// nothing until it had caught up: it leaps past them instead, and the next generation is built from nothing.
+    fn outrun(&mut self) -> Result<(), Error> {
+        let Some(current) = self.generations.current() else {
+            return Ok(());
+        };
+        if self.store.read()?.head()?.seq >= current.number() {
+            return Ok(());
+        }
+        tracing::warn!(
+            generation = current.number(),
+            "the record store is older than the index: building the index again"
+        );
+        let mut write = self.store.write()?;
+        write.leap(current.number(), current.epoch());
+        write.commit()
     }
 
     /// The generations that it publishes.

@@ -17,6 +17,7 @@ pub mod reader;
 pub mod record;
 pub mod render;
 pub mod schema;
+pub mod search;
 pub mod segment;
 pub mod store;
 

@@ -19,6 +19,8 @@ use crate::error::Error;
 use crate::fs::Durability;
 use purvey_odp::identity::ResourceType;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,6 +63,7 @@ impl Store {
         connection.set_prepared_statement_cache_capacity(32);
         let mut store = Self { connection, path };
         store.prepare(dir, durability, manifest)?;
+        store.settle(dir, durability)?;
         store.connection.busy_timeout(busy_timeout)?;
         Ok(store)
     }
@@ -79,6 +82,25 @@ impl Store {
         connection.busy_timeout(OPEN_TIMEOUT)?;
         let store = Self { connection, path };
         Ok(store.format()?.map(|_| store))
+    }
+
+    /// Makes durable what is there to be read. SQLite takes over commits that a killed process had written and not yet synced;
+    /// a generation built upon them would outlive them at a power failure.
+    fn settle(&self, dir: &Path, durability: &Durability) -> Result<(), Error> {
+        for path in [self.log_path(), self.path.clone()] {
+            match File::open(&path) {
+                Ok(file) => durability.sync_file(&file, &path)?,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io(&path)(error)),
+            }
+        }
+        durability.sync_dir(dir)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        path.into()
     }
 
     fn prepare(
@@ -179,9 +201,7 @@ impl Store {
     /// Bytes of the database and its log on disk.
     pub fn disk_bytes(&self) -> u64 {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        size(&self.path) + size(Path::new(&log))
+        size(&self.path) + size(&self.log_path())
     }
 }
 

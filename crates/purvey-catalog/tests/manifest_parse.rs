@@ -338,6 +338,15 @@ fn the_service_document_speaks_every_language_of_the_manifest() {
 }
 
 #[test]
+fn operations_stay_clear_of_the_servers_own_paths() {
+    for base in ["/v1", "/v1/", "/v1/odp", "/.well-known", "/livez"] {
+        let found = faults(&format!("{SERVICE}endpoint_base = \"{base}\"\n"));
+        assert_fault(&found, "/service/endpoint_base", 5);
+    }
+    assert!(parse(&format!("{SERVICE}endpoint_base = \"/v10\"\n")).is_ok());
+}
+
+#[test]
 fn faults_of_the_service_stand_where_the_manifest_has_the_member() {
     let long = "x".repeat(129);
     let toml = format!(

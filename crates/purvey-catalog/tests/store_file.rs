@@ -275,3 +275,36 @@ fn a_manifest_that_stored_records_do_not_fit_is_refused() {
     assert!(first(&catalog, Listing::Collections, 1).is_ok());
     assert_eq!(catalog.revision(Collection, "gone").unwrap(), None);
 }
+
+#[test]
+fn a_store_older_than_its_index_gets_a_new_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let backup = tempfile::tempdir().unwrap();
+    let write = |catalog: &Catalog, id: &str| {
+        catalog.put(Offering, id, offering(id, &[]), NONE).unwrap();
+        catalog.publish().unwrap();
+    };
+    let old = catalog(dir.path());
+    write(&old, "a");
+    old.shutdown();
+    drop(old);
+    let (file, copy) = (dir.path().join(FILE), backup.path().join(FILE));
+    fs::copy(&file, &copy).unwrap();
+    let newer = Catalog::open(dir.path(), options()).unwrap();
+    write(&newer, "b");
+    write(&newer, "c");
+    newer.delete(Offering, "a", NONE, false).unwrap();
+    let last = newer.publish().unwrap().generation.number();
+    newer.shutdown();
+    drop(newer);
+
+    fs::copy(&copy, &file).unwrap();
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(dir.path().join(format!("{FILE}{suffix}")));
+    }
+    let restored = Catalog::open(dir.path(), options()).unwrap();
+    assert!(restored.publish().unwrap().generation.number() > last);
+    assert_eq!(all(&restored, &Listing::Offerings), ["a"]);
+    write(&restored, "d");
+    assert_eq!(all(&restored, &Listing::Offerings), ["a", "d"]);
+}

@@ -80,7 +80,7 @@ async fn a_written_record_is_served_once_published() {
         "",
     )
     .await;
-    again.assert_failure(404, "record.not_found");
+    again.assert_failure(404, "resource.not_found");
     service.catalog.shutdown();
 }
 
@@ -106,7 +106,7 @@ async fn the_token_is_asked_for_first() {
             let answer = service
                 .send(request(method, path, &fields, Body::from("{")))
                 .await;
-            answer.assert_failure(401, "auth.invalid_token");
+            answer.assert_failure(401, "auth.invalid");
             assert_eq!(answer.header("www-authenticate"), "Bearer");
         }
     }
@@ -115,7 +115,11 @@ async fn the_token_is_asked_for_first() {
     let closed = Service::with(open);
     put(&closed, LAMP, &[], &lamp(1))
         .await
-        .assert_failure(401, "auth.invalid_token");
+        .assert_failure(401, "auth.invalid");
+    let nobody = request(Method::GET, LAMP, &[], Body::empty());
+    let answer = service.send(nobody).await;
+    answer.assert_failure(401, "auth.missing");
+    assert_eq!(answer.header("www-authenticate"), "Bearer");
     let lower = [("authorization", "bearer 0123456789abcdef-operator")];
     assert_eq!(service.get_with(LAMP, &lower).await.status, 200);
 }
@@ -163,7 +167,7 @@ async fn failures_come_in_their_order() {
     let mut value = lamp(1);
     value["id"] = json!("a b");
     let malformed = put(&service, "/v1/catalog/offerings/a%20b", &[], &value).await;
-    malformed.assert_failure(404, "record.not_found");
+    malformed.assert_failure(404, "resource.not_found");
 }
 
 #[tokio::test]
@@ -232,7 +236,7 @@ async fn revisions_guard_against_lost_updates() {
     let newer = updated.header("etag").to_owned();
     assert_ne!(newer, tag);
     let lost = put(&service, LAMP, &[("if-match", &tag)], &lamp(1)).await;
-    lost.assert_failure(412, "record.precondition_failed");
+    lost.assert_failure(412, "state.precondition_failed");
     assert_eq!(lost.header("etag"), newer);
     let either = format!("{tag}, {newer}");
     assert_eq!(
@@ -244,7 +248,7 @@ async fn revisions_guard_against_lost_updates() {
     let weak = format!("W/{newer}");
     put(&service, LAMP, &[("if-match", &weak)], &lamp(1))
         .await
-        .assert_failure(412, "record.precondition_failed");
+        .assert_failure(412, "state.precondition_failed");
     assert_eq!(
         put(&service, LAMP, &[("if-match", "*")], &lamp(1))
             .await
@@ -253,14 +257,14 @@ async fn revisions_guard_against_lost_updates() {
     );
 
     let exists = put(&service, LAMP, &[("if-none-match", "*")], &lamp(1)).await;
-    exists.assert_failure(412, "record.precondition_failed");
+    exists.assert_failure(412, "state.precondition_failed");
     let fresh = "/v1/catalog/offerings/lamp-50";
     let absent = put(&service, fresh, &[("if-match", "*")], &lamp(50)).await;
-    absent.assert_failure(412, "record.precondition_failed");
+    absent.assert_failure(412, "state.precondition_failed");
     let created = put(&service, fresh, &[("if-none-match", "*")], &lamp(50)).await;
     assert_eq!(created.status, 201);
     let stale = write(&service, Method::DELETE, fresh, &[("if-match", &tag)], "").await;
-    stale.assert_failure(412, "record.precondition_failed");
+    stale.assert_failure(412, "state.precondition_failed");
     let tag = created.header("etag").to_owned();
     let deleted = write(&service, Method::DELETE, fresh, &[("if-match", &tag)], "").await;
     assert_eq!(deleted.status, 200);
@@ -271,7 +275,7 @@ async fn collections_keep_their_shape() {
     let service = Service::new();
     let path = "/v1/catalog/collections/lamps";
     let held = write(&service, Method::DELETE, path, &[], "").await;
-    held.assert_failure(409, "catalog.conflict");
+    held.assert_failure(409, "state.conflict");
     let odd = write(
         &service,
         Method::DELETE,
@@ -305,13 +309,13 @@ async fn collections_keep_their_shape() {
 async fn a_stream_of_records_gets_a_result_a_line() {
     let service = Service::new();
     let lines = [
-        "{\"kind\":\"collection\",\"id\":\"new\",\"name\":\"New\"}",
+        "{\"collection\":{\"id\":\"new\",\"name\":\"New\"}}",
         "",
         "{\"id\":\"in-new\",\"name\":\"x\",\"collection_ids\":[\"new\"]}",
         "{\"id\":\"lamp-01\",\"name\":\"y\"}",
         "{\"id\":\"bad\"}",
         "not json",
-        "{\"kind\":\"thing\",\"id\":\"t\",\"name\":\"x\"}",
+        "{\"collection\":{\"id\":\"t\"}}",
         "{\"id\":\"last\",\"name\":\"x\"}",
     ]
     .join("\n");
@@ -319,7 +323,7 @@ async fn a_stream_of_records_gets_a_result_a_line() {
     let answer = write(
         &service,
         Method::POST,
-        "/v1/catalog/records?kind=offering",
+        "/v1/catalog/records",
         &ndjson,
         lines,
     )
@@ -356,7 +360,7 @@ async fn a_stream_of_records_gets_a_result_a_line() {
     assert_eq!(results[0]["kind"], "collection");
     assert_eq!(results[1]["id"], "in-new");
     assert_eq!(results[3]["code"], "request.invalid");
-    assert_eq!(results[5]["errors"][0]["pointer"], "/kind");
+    assert_eq!(results[5]["errors"][0]["pointer"], "");
     let summary = &results[7];
     assert_eq!(summary["done"], true);
     assert_eq!(summary["accepted"], 4);
@@ -381,21 +385,12 @@ async fn a_stream_is_judged_before_it_is_read() {
     write(
         &service,
         Method::POST,
-        "/v1/catalog/records?kind=thing",
+        "/v1/catalog/records?wait=forever",
         &ndjson,
         "",
     )
     .await
     .assert_failure(422, "request.invalid");
-    let kindless = write(
-        &service,
-        Method::POST,
-        path,
-        &ndjson,
-        "{\"id\":\"a\",\"name\":\"x\"}",
-    )
-    .await;
-    assert!(String::from_utf8_lossy(&kindless.body).contains("\"/kind\""));
 }
 
 #[tokio::test]
@@ -411,12 +406,12 @@ async fn what_is_not_there_has_the_same_form() {
         service
             .get(path)
             .await
-            .assert_failure(404, "route.not_found");
+            .assert_failure(404, "resource.not_found");
     }
     for (path, code) in [
-        ("/v1/catalog/things/a", "route.not_found"),
-        ("/v1/catalog/offerings/%ff", "record.not_found"),
-        ("/v1/catalog/offerings/none", "record.not_found"),
+        ("/v1/catalog/things/a", "resource.not_found"),
+        ("/v1/catalog/offerings/%ff", "resource.not_found"),
+        ("/v1/catalog/offerings/none", "resource.not_found"),
     ] {
         let answer = write(&service, Method::GET, path, &[], "").await;
         answer.assert_failure(404, code);
@@ -424,7 +419,7 @@ async fn what_is_not_there_has_the_same_form() {
     let post = write(&service, Method::POST, LAMP, &[], "{}").await;
     post.assert_failure(405, "request.method_not_allowed");
     assert!(post.header("allow").contains("PUT"));
-    let page = service.get("/v1/problems/record.not_found").await;
+    let page = service.get("/v1/problems/resource.not_found").await;
     assert_eq!(page.status, 200);
-    assert!(String::from_utf8_lossy(&page.body).contains("record.not_found"));
+    assert!(String::from_utf8_lossy(&page.body).contains("resource.not_found"));
 }

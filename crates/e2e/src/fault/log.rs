@@ -156,24 +156,34 @@ impl Log {
             .map(|index| index + 1)
     }
 
-    /// A cut at random: anywhere, or (as often) just before or after a step that changes names or makes something durable,
-    /// since most steps are plain writes of data.
+    /// A cut at random: anywhere; or just before or after a step that changes names or makes something durable, since most
+    /// steps are plain writes of data; or around one of these marks.
     #[must_use]
-    pub fn cut(&self, random: &mut Random) -> usize {
+    pub fn cut(&self, around: &[Mark], random: &mut Random) -> usize {
         let any = random.within(0..self.cuts());
-        if random.chance(50) {
-            return any;
-        }
         let plain = |step: &Step| {
             matches!(
                 step,
                 Step::Write { .. } | Step::Resize { .. } | Step::Mark(_)
             )
         };
-        let turning = self.steps[any.min(self.steps.len())..]
-            .iter()
-            .position(|step| !plain(step));
-        turning.map_or(any, |distance| any + distance + random.within(0..2))
+        match random.within(0..3) {
+            0 if !around.is_empty() => {
+                let mark = self
+                    .after(*random.pick(around))
+                    .expect("a mark that was set");
+                (mark + random.within(0..60))
+                    .saturating_sub(30)
+                    .min(self.steps.len())
+            }
+            1 => {
+                let turning = self.steps[any.min(self.steps.len())..]
+                    .iter()
+                    .position(|step| !plain(step));
+                turning.map_or(any, |distance| any + distance + random.within(0..2))
+            }
+            _ => any,
+        }
     }
 
     /// How many steps make something durable.

@@ -35,6 +35,10 @@ impl Pins {
         }
     }
 
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Excludes every process from pinning or from deleting generations.
     pub(super) fn lock(&self) -> Result<IndexLock, Error> {
         IndexLock::acquire(&self.dir.join("lock"))

@@ -8,7 +8,7 @@ use super::pins::Pins;
 use super::{Generation, Meta, Part};
 use crate::Error;
 use crate::clock::Clock;
-use crate::fs::{Durability, names, read};
+use crate::fs::{Durability, names, parent, read};
 use crate::segment::codec::corrupt;
 use crate::segment::{Segment, SegmentId, SegmentWriter};
 use arc_swap::ArcSwapOption;
@@ -76,6 +76,14 @@ impl Generations {
             opened: Mutex::default(),
             references: Mutex::default(),
         };
+        // Names that a killed process had made and not yet synced are read all the same; a power failure must not take them back.
+        for dir in [
+            &generations.registry.dir,
+            &generations.generations_dir,
+            generations.pins.dir(),
+        ] {
+            generations.durability.sync_dir(dir)?;
+        }
         generations.refresh()?;
         generations.collect()?;
         Ok(generations)
@@ -100,7 +108,11 @@ impl Generations {
                 return Ok(false);
             }
             match self.load(wanted) {
-                Ok(generation) => return Ok(self.adopt(&Arc::new(generation))),
+                Ok(generation) => {
+                    // Whoever published it may be about to sync the new name, or have been killed before.
+                    self.durability.sync_dir(parent(&self.current_path))?;
+                    return Ok(self.adopt(&Arc::new(generation)));
+                }
                 Err(error) => {
                     // It may have been superseded and collected meanwhile.
                     let newest = self.read_current()?;

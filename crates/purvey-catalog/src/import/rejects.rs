@@ -1,11 +1,13 @@
 //! Rejected records: as they came in one file, why in another beside it.
 
 use crate::error::Error;
+use crate::reader::{Header, Raw};
 use purvey_odp::report::{Invalid, Violation};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A record that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,6 +48,8 @@ pub(super) struct Rejects {
     records: PathBuf,
     reasons: PathBuf,
     files: Option<(BufWriter<File>, BufWriter<File>)>,
+    /// The header that the rejected rows stand below.
+    header: Option<Arc<Header>>,
 }
 
 impl Rejects {
@@ -64,10 +68,12 @@ impl Rejects {
             records: records.to_owned(),
             reasons,
             files: None,
+            header: None,
         })
     }
 
-    pub(super) fn add(&mut self, bytes: &[u8], rejected: &Rejected) -> Result<(), Error> {
+    /// Adds a record, below its table's header, so that the file can be mended and imported.
+    pub(super) fn add(&mut self, raw: &Raw, rejected: &Rejected) -> Result<(), Error> {
         let (records, reasons) = match &mut self.files {
             Some(files) => files,
             None => {
@@ -85,9 +91,24 @@ impl Rejects {
         reasons
             .write_all(&reason)
             .map_err(Error::io(&self.reasons))?;
-        records
-            .write_all(bytes)
-            .and_then(|()| records.write_all(b"\n"))
+        let mut lines = Vec::with_capacity(2);
+        if let Some(header) = raw.header()
+            && self
+                .header
+                .as_ref()
+                .is_none_or(|known| known.text() != header.text())
+        {
+            lines.push(header.text().as_bytes());
+            self.header = Some(Arc::clone(header));
+        }
+        lines.push(&raw.bytes);
+        lines
+            .into_iter()
+            .try_for_each(|line| {
+                records
+                    .write_all(line)
+                    .and_then(|()| records.write_all(b"\n"))
+            })
             .map_err(Error::io(&self.records))
     }
 

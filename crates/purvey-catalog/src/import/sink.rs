@@ -3,6 +3,7 @@
 use super::rejects::{Rejected, Rejects};
 use super::{ImportReport, OnError};
 use crate::error::Error;
+use crate::reader::Raw;
 use crate::store::{Put, Tree, Write, check_collections};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::report::Invalid;
@@ -54,14 +55,13 @@ impl<'a, 'w> Sink<'a, 'w> {
     pub(super) fn take(
         &mut self,
         source: &Path,
-        line: u64,
-        bytes: &[u8],
+        raw: &Raw,
         prepared: Result<Put, Invalid>,
     ) -> Result<(), Error> {
         self.report.read += 1;
         match prepared.and_then(|put| self.judge(&put).map(|()| put)) {
             Ok(put) => self.accept(put),
-            Err(invalid) => self.reject(bytes, Rejected::new(source, line, invalid)),
+            Err(invalid) => self.reject(raw, Rejected::new(source, raw.line, invalid)),
         }
     }
 
@@ -103,10 +103,10 @@ impl<'a, 'w> Sink<'a, 'w> {
         Ok(())
     }
 
-    fn reject(&mut self, bytes: &[u8], rejected: Rejected) -> Result<(), Error> {
+    fn reject(&mut self, raw: &Raw, rejected: Rejected) -> Result<(), Error> {
         self.report.rejected += 1;
         if let Some(rejects) = &mut self.rejects {
-            rejects.add(bytes, &rejected)?;
+            rejects.add(raw, &rejected)?;
         }
         if self.report.faults.len() < ImportReport::REJECTED {
             self.report.faults.push(rejected);

@@ -27,6 +27,14 @@ const MEMBERS: [&str; 13] = [
 /// Members that a translation may replace.
 const TRANSLATED: [&str; 3] = ["name", "description", "keywords"];
 
+/// Paths that the server answers itself.
+const RESERVED: [&str; 4] = ["/.well-known", "/livez", "/readyz", "/v1"];
+
+fn below(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// The Service's metadata, valid in every language.
 #[derive(Debug)]
 pub struct Service {
@@ -45,6 +53,15 @@ impl Service {
         let endpoint_base =
             shape::optional(report, place, &mut map, "endpoint_base", shape::string)
                 .unwrap_or_else(|| "/odp".to_owned());
+        if RESERVED.iter().any(|path| below(&endpoint_base, path)) {
+            report.add(
+                &place.key("endpoint_base"),
+                format!(
+                    "Must not be at or below {}: the server has other things there.",
+                    RESERVED.join(", ")
+                ),
+            );
+        }
         let mut members = Map::new();
         for name in MEMBERS {
             if let Some(value) = map.shift_remove(name) {

@@ -16,6 +16,7 @@ pub(super) enum Quoting {
 /// A table's column names.
 #[derive(Debug)]
 pub struct Header {
+    text: String,
     columns: HashMap<String, usize>,
 }
 
@@ -29,7 +30,13 @@ impl Header {
             }
             columns.insert(name.into_owned(), i);
         }
-        Ok(Self { columns })
+        let text = text.to_owned();
+        Ok(Self { text, columns })
+    }
+
+    /// The header as it stands in the table, without the end of the line.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether the table has this column.

@@ -81,6 +81,12 @@ impl<'a> Write<'a> {
         self.head.epoch += 1;
     }
 
+    /// Goes past generations that were published from a newer state of the store than this one.
+    pub fn leap(&mut self, number: u64, epoch: u64) {
+        self.head.seq = self.head.seq.max(number) + 1;
+        self.head.epoch = self.head.epoch.max(epoch) + 1;
+    }
+
     /// Stores the manifest, at the present number.
     ///
     /// # Errors

@@ -10,12 +10,13 @@ use http::{HeaderMap, header::AUTHORIZATION};
 pub(super) fn operator(context: &Context, headers: &HeaderMap) -> Result<(), Failure> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let bearer = match (sent.next(), sent.next()) {
+        (None, _) => return Err(Failure::new(Code::AuthMissing)),
         (Some(value), None) => bearer(value.as_bytes()),
         _ => None,
     };
     match (&context.config.admin_token, bearer) {
         (Some(token), Some(bearer)) if token.matches(bearer) => Ok(()),
-        _ => Err(Failure::new(Code::Unauthenticated)),
+        _ => Err(Failure::new(Code::AuthInvalid)),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn router(catalog: Catalog, config: Arc<ServerConfig>) -> Router {
 }
 
 async fn nothing_here(request: Request) -> Response {
-    Failure::new(Code::RouteNotFound).response(&id_of(&request))
+    Failure::new(Code::NotFound).response(&id_of(&request))
 }
 
 async fn method_not_allowed(request: Request) -> Response {
@@ -56,7 +56,7 @@ async fn method_not_allowed(request: Request) -> Response {
 async fn page(code: Result<Path<String>, PathRejection>, request: Request) -> Response {
     match code.ok().and_then(|Path(code)| Code::from_text(&code)) {
         Some(code) => code.page(),
-        None => Failure::new(Code::RouteNotFound).response(&id_of(&request)),
+        None => Failure::new(Code::NotFound).response(&id_of(&request)),
     }
 }
 
@@ -80,7 +80,7 @@ impl From<Refusal> for Failure {
             } => Self::new(Code::RateLimited)
                 .retry_after(retry_after)
                 .limit(per_second),
-            Refusal::Panicked => Self::new(Code::ServerInternal),
+            Refusal::Panicked => Self::new(Code::ServerError),
         }
     }
 }

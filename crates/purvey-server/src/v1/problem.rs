@@ -53,21 +53,21 @@ macro_rules! codes {
 codes! {
     RequestBroken "request.broken" BAD_REQUEST "Broken request"
         "The request ended before its body was complete; send it again.";
-    Unauthenticated "auth.invalid_token" UNAUTHORIZED "Not authenticated"
-        "The operator's bearer token is missing or wrong, or the server was started without one (--admin-token-file, PURVEY_ADMIN_TOKEN).";
-    RouteNotFound "route.not_found" NOT_FOUND "Not found"
-        "There is nothing under this path.";
-    RecordNotFound "record.not_found" NOT_FOUND "No such record"
-        "The catalog has no record of this kind with this id.";
+    AuthMissing "auth.missing" UNAUTHORIZED "Not authenticated"
+        "This needs the operator's token, as Authorization: Bearer (the server gets it from --admin-token-file or PURVEY_ADMIN_TOKEN).";
+    AuthInvalid "auth.invalid" UNAUTHORIZED "Not authenticated"
+        "The bearer token is not the operator's, or the server was started without one (--admin-token-file, PURVEY_ADMIN_TOKEN).";
+    NotFound "resource.not_found" NOT_FOUND "Not found"
+        "There is nothing under this path, or no record of this kind with this id.";
     MethodNotAllowed "request.method_not_allowed" METHOD_NOT_ALLOWED "Method not allowed"
         "The path exists, but not with this method; Allow lists those that do.";
     RequestTimeout "request.timeout" REQUEST_TIMEOUT "Request took too long"
         "The body did not arrive in time; send it faster or in smaller pieces.";
-    Conflict "catalog.conflict" CONFLICT "Conflict with the catalog"
+    Conflict "state.conflict" CONFLICT "Conflict with the catalog"
         "The change does not fit the catalog as it is; the detail of the answer says what stands in the way.";
     Busy "catalog.busy" CONFLICT "Catalog is being written"
         "Another writer, for example an import, holds the catalog; wait as long as Retry-After says.";
-    PreconditionFailed "record.precondition_failed" PRECONDITION_FAILED "Precondition failed"
+    PreconditionFailed "state.precondition_failed" PRECONDITION_FAILED "Precondition failed"
         "The record is not at the revision that If-Match or If-None-Match asks for; read it again.";
     RequestTooLarge "request.too_large" PAYLOAD_TOO_LARGE "Request too large"
         "The body or a line of it is larger than the server takes; make it smaller (or raise --max-record-bytes).";
@@ -77,7 +77,7 @@ codes! {
         "The request breaks rules; errors says which, and where.";
     RateLimited "rate.limited" TOO_MANY_REQUESTS "Too many requests"
         "This address sends more requests than the server is set to take; wait as long as Retry-After says.";
-    ServerInternal "server.internal" INTERNAL_SERVER_ERROR "Internal error"
+    ServerError "server.error" INTERNAL_SERVER_ERROR "Internal error"
         "The server failed; its log names the cause under the request id.";
     ServerUnavailable "server.unavailable" SERVICE_UNAVAILABLE "Server is busy"
         "The server cannot do this now; wait as long as Retry-After says, then send it again.";
@@ -218,7 +218,7 @@ impl Failure {
         if let Some(tag) = self.etag {
             headers.insert(ETAG, tag);
         }
-        if self.code == Code::Unauthenticated {
+        if matches!(self.code, Code::AuthMissing | Code::AuthInvalid) {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
@@ -229,7 +229,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Invalid(invalid) => Self::invalid(Fault::all(invalid)),
-            Error::NotFound => Self::new(Code::RecordNotFound),
+            Error::NotFound => Self::new(Code::NotFound),
             Error::Conflict { detail } => Self {
                 detail: detail.into(),
                 ..Self::new(Code::Conflict)
@@ -247,7 +247,7 @@ impl From<Error> for Failure {
             }
             error => {
                 tracing::error!(%error, "a write failed");
-                Self::new(Code::ServerInternal)
+                Self::new(Code::ServerError)
             }
         }
     }

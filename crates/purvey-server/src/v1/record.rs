@@ -41,7 +41,7 @@ pub(super) async fn read(
         let (kind, id) = named(names)?;
         let catalog = context.catalog.clone();
         let stored = blocking(move || catalog.record(kind, &id)).await??;
-        let stored = stored.ok_or(Failure::new(Code::RecordNotFound))?;
+        let stored = stored.ok_or(Failure::new(Code::NotFound))?;
         let tag = etag::of_revision(stored.revision);
         if etag::none_match_names(&headers, &tag) {
             return Ok(answer(StatusCode::NOT_MODIFIED, Some(tag), Body::empty()));
@@ -207,12 +207,12 @@ type Names = Result<Path<(String, String)>, PathRejection>;
 fn named(names: Names) -> Result<(ResourceType, String), Failure> {
     // What is not UTF-8 is no id that a record can have.
     let Ok(Path((kind, id))) = names else {
-        return Err(Failure::new(Code::RecordNotFound));
+        return Err(Failure::new(Code::NotFound));
     };
     match kind.as_str() {
         "offerings" => Ok((ResourceType::Offering, id)),
         "collections" => Ok((ResourceType::Collection, id)),
-        _ => Err(Failure::new(Code::RouteNotFound)),
+        _ => Err(Failure::new(Code::NotFound)),
     }
 }
 
@@ -227,7 +227,7 @@ pub(super) fn kind_text(kind: ResourceType) -> &'static str {
 fn check_id(id: &str) -> Result<(), Failure> {
     match LocalId::parse(id) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Failure::new(Code::RecordNotFound)),
+        Err(_) => Err(Failure::new(Code::NotFound)),
     }
 }
 
@@ -320,6 +320,6 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "a write did not finish");
-        Failure::new(Code::ServerInternal)
+        Failure::new(Code::ServerError)
     })
 }

@@ -1,6 +1,7 @@
 //! `POST /v1/catalog/records`: records in, one result a line out, both as they come.
 //!
-//! Memory is bounded by one batch: results that nobody reads hold up the reading of records, so a caller reads while it sends.
+//! A record is an Offering, or a Collection as `{"collection": {…}}`, as in files to import. Results of about 130,000 records wait for a
+//! caller that sends everything before it reads; beyond that they hold up the reading of records.
 
 use super::{
     Context, auth, id_of,
@@ -20,6 +21,7 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 use purvey_catalog::catalog::{Change, Written};
+use purvey_catalog::import::record_kind;
 use purvey_odp::identity::ResourceType;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,6 +30,8 @@ use tokio::{sync::mpsc, time::timeout};
 
 /// Records of one transaction, at most.
 const BATCH: usize = 256;
+/// Batches of results that wait to be read.
+const RESULTS: usize = 512;
 /// Bytes of the lines of one transaction, about.
 const BATCH_BYTES: usize = 1_024 * 1_024;
 
@@ -40,22 +44,20 @@ pub(super) async fn records(State(context): State<Context>, request: Request) ->
         let mut faults = Vec::new();
         let query = request.uri().query();
         let wait = record::wait_published(query, &mut faults);
-        let kind = record::one_of(query, "kind", &["offering", "collection"], &mut faults);
         if faults.is_empty() {
-            Ok((kind.and_then(kind_of), wait))
+            Ok(wait)
         } else {
             Err(Failure::invalid(faults))
         }
     };
-    let (kind, wait) = match begin() {
+    let wait = match begin() {
         Ok(begun) => begun,
         Err(failure) => return failure.response(&request_id),
     };
-    let (results, receiver) = mpsc::channel(1);
+    let (results, receiver) = mpsc::channel(RESULTS);
     let limit = context.config.max_record_bytes;
     let intake = Intake {
         context,
-        kind,
         limit,
         results,
         batch: Vec::new(),
@@ -82,7 +84,6 @@ struct Gone;
 
 struct Intake {
     context: Context,
-    kind: Option<ResourceType>,
     limit: usize,
     results: mpsc::Sender<Bytes>,
     batch: Vec<Judged>,
@@ -181,23 +182,11 @@ impl Intake {
 
     fn judge(&self, bytes: &[u8]) -> Result<Change, Failure> {
         let mut faults = Vec::new();
-        let Some(mut value) = record::decoded(bytes, self.limit, &mut faults) else {
+        let Some(value) = record::decoded(bytes, self.limit, &mut faults) else {
             return Err(Failure::invalid(faults));
         };
-        let named = value
-            .as_object_mut()
-            .and_then(|members| members.shift_remove("kind"));
-        let kind = match named {
-            None => self.kind,
-            Some(named) => named.as_str().and_then(kind_of),
-        };
-        match kind {
-            Some(kind) => Ok(Change { kind, value }),
-            None => Err(Failure::invalid(vec![Fault::body(
-                "/kind",
-                "Must be offering or collection, here or as the query parameter kind.",
-            )])),
-        }
+        let (kind, value) = record_kind(value);
+        Ok(Change { kind, value })
     }
 
     /// Writes the batch in one transaction and sends its results.
@@ -228,7 +217,7 @@ impl Intake {
                     Ok(results) => results.next().map(|result| result.map_err(Failure::from)),
                     Err(failure) => Some(Err(failure.clone())),
                 };
-                let result = result.unwrap_or(Err(Failure::new(Code::ServerInternal)));
+                let result = result.unwrap_or(Err(Failure::new(Code::ServerError)));
                 result.map(|written| (kind, id, written))
             });
             self.tally.count(&result);
@@ -339,13 +328,5 @@ fn append(out: &mut Vec<u8>, line: &impl Serialize) {
     // Plain structs of text and numbers always serialise.
     if serde_json::to_writer(&mut *out, line).is_ok() {
         out.push(b'\n');
-    }
-}
-
-fn kind_of(text: &str) -> Option<ResourceType> {
-    match text {
-        "offering" => Some(ResourceType::Offering),
-        "collection" => Some(ResourceType::Collection),
-        _ => None,
     }
 }

@@ -3,11 +3,12 @@
 use super::{must_exist, print_json};
 use crate::failure::{Failure, say};
 use purvey_catalog::{
+    Error,
     catalog::Options,
     export::{export, export_records},
 };
 use std::{
-    io::{BufWriter, Write},
+    io::{BufWriter, ErrorKind},
     path::PathBuf,
     process::ExitCode,
 };
@@ -31,10 +32,13 @@ impl Export {
         must_exist(&self.data)?;
         let report = if self.out.as_os_str() == "-" {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            let report = export_records(&self.data, &mut out)?;
-            out.flush()
-                .map_err(|error| Failure::new(format_args!("standard output: {error}")))?;
-            report
+            match export_records(&self.data, &mut out) {
+                // Whoever reads us has seen enough.
+                Err(Error::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                result => result?,
+            }
         } else {
             let report = export(&self.data, &self.out, &Options::default())?;
             if self.json {
