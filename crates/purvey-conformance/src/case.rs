@@ -125,7 +125,10 @@ mod tests {
     use serde_json::json;
 
     fn map(value: Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
+        match value {
+            Value::Object(map) => map,
+            other => panic!("{other} is no object"),
+        }
     }
 
     #[test]

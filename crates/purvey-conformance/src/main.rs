@@ -49,7 +49,7 @@ fn parse(arguments: &[String]) -> Option<Command> {
             "--role" => role = Some(Role::parse(arguments.next()?)?),
             "--json" => json = true,
             path if !path.starts_with('-') && directory.is_none() => {
-                directory = Some(PathBuf::from(path))
+                directory = Some(PathBuf::from(path));
             }
             _ => return None,
         }

@@ -265,7 +265,9 @@ impl Response {
 }
 
 fn open(directory: &TempDir, clock: &Arc<ManualClock>) -> Result<Catalog, Fault> {
-    let mut options = Options::default();
-    options.clock = Arc::<ManualClock>::clone(clock);
+    let options = Options {
+        clock: Arc::<ManualClock>::clone(clock),
+        ..Options::default()
+    };
     Catalog::open(directory.path(), options).map_err(Fault::of("catalog"))
 }

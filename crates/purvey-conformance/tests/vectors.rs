@@ -1,4 +1,9 @@
 //! Both roles against the vectors, when they are beside the project (`../shared/odp/test-vectors` from its root).
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "helpers of tests may fail loudly and say what they skip"
+)]
 
 use purvey_conformance::adapter::{Role, Status, judge};
 use purvey_conformance::deviation;
