@@ -1,5 +1,7 @@
 //! Attribute schemas (ODP §10): Draft 2020-12, compiled once, without the network and with bounded regular expressions.
 
+mod graph;
+
 use crate::manifest::note;
 use jsonschema::{Draft, PatternOptions, Registry, Uri, Validator};
 use purvey_odp::decode::{Bounds, decode};
@@ -37,6 +39,18 @@ impl Schemas {
             let place = place.key(&url);
             if let Some(value) = read(report, &place, &url, &text) {
                 documents.push((url, text, value));
+            }
+        }
+        let mut graph = graph::Graph::new();
+        for (url, text, value) in &documents {
+            graph::insert(&mut graph, &absolute(url), text, value);
+        }
+        for (url, ..) in &documents {
+            if let Some(excess) = graph::excess(&graph, &absolute(url)) {
+                report.add(
+                    &place.key(url),
+                    format!("With what it refers to, it {excess}."),
+                );
             }
         }
         let registry = registry(report, place, &documents)?;

@@ -374,3 +374,52 @@ fn the_empty_manifest_is_valid() {
     );
     assert!(manifest.collections().is_empty());
 }
+
+/// Schemas `/0.json`, `/1.json` … where each refers to the schemas that `refers` names.
+fn chain(count: usize, padding: usize, refers: impl Fn(usize) -> Vec<usize>) -> String {
+    let mut toml = format!("{SERVICE}[schemas]\n");
+    for at in 0..count {
+        let all: Vec<String> = refers(at)
+            .into_iter()
+            .map(|to| format!("{{\"$ref\": \"{to}.json\"}}"))
+            .collect();
+        let all = if all.is_empty() {
+            "{}".to_owned()
+        } else {
+            all.join(",")
+        };
+        let padding = "x".repeat(padding);
+        toml += &format!(
+            "\"/{at}.json\" = {{ inline = '''{{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"$comment\": \"{padding}\", \"allOf\": [{all}]}}''' }}\n"
+        );
+    }
+    toml
+}
+
+#[test]
+fn a_schema_needs_no_more_than_an_agent_fetches() {
+    let next = |count: usize| move |at: usize| if at + 1 < count { vec![at + 1] } else { vec![] };
+    let star = |count: usize| {
+        move |at: usize| {
+            if at == 0 {
+                (1..count).collect()
+            } else {
+                vec![]
+            }
+        }
+    };
+    // Eight references one after the other; sixteen documents; together just below a mebibyte.
+    assert!(parse(&chain(9, 0, next(9))).is_ok());
+    assert!(parse(&chain(16, 0, star(16))).is_ok());
+    assert!(parse(&chain(4, 250_000, star(4))).is_ok());
+    for (toml, words) in [
+        (chain(10, 0, next(10)), "deeper than 8"),
+        (chain(17, 0, star(17)), "more than 16 schemas"),
+        (chain(5, 250_000, star(5)), "more than 1048576 bytes"),
+    ] {
+        let found = faults(&toml);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, "/schemas/~10.json");
+        assert!(found[0].1.contains(words), "{found:?}");
+    }
+}

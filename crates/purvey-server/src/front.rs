@@ -225,3 +225,39 @@ impl tower::Service<Request<Body>> for Front {
         Box::pin(async move { Ok(front.answer(request).await) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::{body::to_bytes, routing::any};
+    use purvey_catalog::catalog::Options;
+
+    #[tokio::test]
+    async fn a_panic_becomes_a_problem_and_frees_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let catalog = Catalog::open(directory.path(), Options::default()).unwrap();
+        let config = ServerConfig {
+            max_in_flight: 1,
+            ..ServerConfig::default()
+        };
+        let mut front = Front::new(config, catalog);
+        let panics = any(async || -> &'static str { panic!("a secret of the inside") });
+        Arc::get_mut(&mut front.shared).unwrap().other = axum::Router::new()
+            .route("/v1/panics", panics.clone())
+            .route("/panics", panics);
+        for (path, code) in [
+            ("/v1/panics", "server.error"),
+            ("/panics", "INTERNAL_ERROR"),
+            ("/v1/panics", "server.error"),
+        ] {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            let response = front.answer(request).await;
+            assert_eq!(response.status(), 500);
+            assert!(response.headers().contains_key(X_REQUEST_ID));
+            let body = to_bytes(response.into_body(), 4_096).await.unwrap();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            assert!(body.contains(&format!("\"code\":\"{code}\"")), "{body}");
+            assert!(!body.contains("secret"), "{body}");
+        }
+    }
+}
