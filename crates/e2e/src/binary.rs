@@ -1,8 +1,15 @@
 //! The `purvey` binary and its commands.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// What fails says so within this time.
+const FAIL_LIMIT: Duration = Duration::from_secs(30);
 
 /// The binary under test: `PURVEY_BIN` if set, else the one of the same profile as the running test, built first (which
 /// costs little when it is fresh; cargo's own lock keeps builds apart).
@@ -97,6 +104,88 @@ pub fn succeed(mut command: Command) -> Output {
         said(&output)
     );
     output
+}
+
+/// Runs a command that must fail: with this code, saying all of this on standard error, and nothing on standard output.
+///
+/// A server that starts although it should not is stopped after a while, and is a failure like any other.
+pub fn fail(mut command: Command, code: i32, parts: &[&str]) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|e| panic!("cannot run {command:?}: {e}"));
+    let deadline = Instant::now() + FAIL_LIMIT;
+    while child.try_wait().expect("a status").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("an end");
+    let all = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}\n{all}");
+    assert!(output.stdout.is_empty(), "{command:?}\n{all}");
+    for part in parts {
+        assert!(all.contains(part), "{command:?}: no {part:?} in\n{all}");
+    }
+    assert!(!all.contains("panicked"), "{all}");
+}
+
+/// Runs a command with this standard input; it must succeed.
+pub fn feed(mut command: Command, input: &[u8]) {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|e| panic!("cannot run {command:?}: {e}"));
+    let mut pipe = child.stdin.take().expect("a pipe");
+    // A command that ends early says why itself.
+    let _ = pipe.write_all(input);
+    drop(pipe);
+    let output = child.wait_with_output().expect("an end");
+    assert!(output.status.success(), "{command:?}\n{}", said(&output));
+}
+
+/// The one JSON document that a command wrote to standard output.
+#[must_use]
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output)))
+}
+
+/// What `purvey catalog stats` or `check` says of a catalog, as JSON.
+#[must_use]
+pub fn inspect(name: &str, data: &Path) -> Value {
+    let mut command = command();
+    command
+        .args(["catalog", name, "--json", "--data"])
+        .arg(data);
+    json(&succeed(command))
+}
+
+/// What an export of a catalog holds: manifest and Offerings, byte for byte.
+#[must_use]
+pub fn exported(data: &Path) -> (String, String) {
+    let out = tempfile::tempdir().expect("a directory");
+    let mut export = command();
+    export
+        .args(["catalog", "export", "--data"])
+        .arg(data)
+        .arg(out.path());
+    succeed(export);
+    let read = |name| std::fs::read_to_string(out.path().join(name)).expect("an export");
+    (read("catalog.toml"), read("offerings.ndjson"))
+}
+
+/// The Offerings of a catalog, as an export has them.
+#[must_use]
+pub fn offerings(data: &Path) -> Vec<Value> {
+    let (_, lines) = exported(data);
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON lines"))
+        .collect()
 }
 
 /// What a command wrote, both streams, for a person.

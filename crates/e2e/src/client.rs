@@ -35,8 +35,14 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// This answer if it has the status, else a panic that shows it.
+    /// A header's text; none when it is absent.
     #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name)?;
+        Some(value.to_str().expect("a header of text"))
+    }
+
+    /// This answer if it has the status, else a panic that shows it.
     pub fn expect_status(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
@@ -58,6 +64,11 @@ impl Client {
         let http = Http::builder()
             .timeout(Duration::from_secs(30))
             .no_proxy()
+            // Bodies are kept as they came, whatever other crates of the workspace switch on.
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
@@ -95,6 +106,17 @@ impl Client {
     pub fn get(&self, target: &str) -> Answer {
         self.try_get(target)
             .unwrap_or_else(|e| panic!("GET {target}: {e}"))
+    }
+
+    /// Any method, with these headers and no body; no answer is a panic.
+    #[must_use]
+    pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        let mut request = self.request(method, target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Self::send(request).unwrap_or_else(|e| panic!("{target}: {e}"))
     }
 
     /// The operator's `GET`; no answer is a panic.

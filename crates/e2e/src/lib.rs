@@ -5,6 +5,7 @@
 //! - [`server`]: a running `purvey serve`, to be stopped or killed;
 //! - [`client`]: HTTP requests and traversals, with answers kept whole;
 //! - [`sample`]: small catalogs;
+//! - [`shared`]: material beside the project, which may be absent;
 //! - [`history`], [`writer`], [`traversal`]: what was written and read, so that it can be demanded after a crash;
 //! - [`verify`]: the demand;
 //! - [`fault`]: power cuts: what a process wrote, and what a disk may hold of it afterwards;
@@ -26,6 +27,7 @@ pub mod history;
 pub mod random;
 pub mod sample;
 pub mod server;
+pub mod shared;
 pub mod traversal;
 pub mod verify;
 pub mod writer;

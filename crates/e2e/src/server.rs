@@ -109,9 +109,24 @@ impl Server {
     }
 
     /// Asks it to stop (SIGTERM) and waits for its end.
-    pub fn terminate(mut self) -> ExitStatus {
+    pub fn terminate(self) -> ExitStatus {
+        self.ask_to_stop();
+        self.wait()
+    }
+
+    /// Asks it to stop (SIGTERM).
+    pub fn ask_to_stop(&self) {
+        self.signal("TERM");
+    }
+
+    /// Kills it (SIGKILL) while others still talk to it; [`Server::kill`] or dropping it then waits for its end.
+    pub fn kill_now(&self) {
+        self.signal("KILL");
+    }
+
+    fn signal(&self, name: &str) {
         let status = Command::new("kill")
-            .args(["-TERM", &self.id().to_string()])
+            .args(["-s", name, &self.id().to_string()])
             .status()
             .expect("kill runs");
         assert!(
@@ -119,6 +134,10 @@ impl Server {
             "the server had ended already:\n{}",
             self.said()
         );
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> ExitStatus {
         let deadline = Instant::now() + STOP_LIMIT;
         loop {
             if let Some(status) = self.child.try_wait().expect("a status") {

@@ -155,8 +155,7 @@ impl Acceptor {
         http.http1()
             .timer(TokioTimer::new())
             .header_read_timeout(header_timeout)
-            .max_buf_size(64 * 1_024)
-            .pipeline_flush(true);
+            .max_buf_size(64 * 1_024);
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(256)

@@ -104,6 +104,14 @@ pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
 
 fn start_log(settings: &Settings) -> Result<(), Failure> {
     let filter = settings.log.as_deref().unwrap_or("info");
+    // The library takes a bare word that is no level for the name of a target: a misspelt level would silence the log.
+    if let Some(word) = filter.split(',').find(|word| !is_directive(word.trim())) {
+        return Err(
+            Failure::usage(format_args!("--log {filter}: {word:?} is no level")).hint(
+                "off, error, warn, info, debug, trace, or directives such as purvey_server=debug",
+            ),
+        );
+    }
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| Failure::usage(format_args!("--log {filter}: {error}")))?;
     let log = tracing_subscriber::fmt()
@@ -116,6 +124,14 @@ fn start_log(settings: &Settings) -> Result<(), Failure> {
         LogFormat::Json => log.json().init(),
     }
     Ok(())
+}
+
+/// Whether this part of a filter is a level or names what it applies to.
+fn is_directive(part: &str) -> bool {
+    part.contains(['=', '[', ']', '{', '}', '"'])
+        || part
+            .parse::<tracing_subscriber::filter::LevelFilter>()
+            .is_ok()
 }
 
 /// Done at ctrl-c or SIGTERM; at the second one the process ends at once, as the user has asked twice.

@@ -84,6 +84,13 @@ impl Import {
                     path.display()
                 )));
             }
+            if self.format.is_none() && Format::of(path).is_none() {
+                return Err(Failure::usage(format_args!(
+                    "{}: its name does not say its format",
+                    path.display()
+                ))
+                .hint("say it with --format json, ndjson, csv or tsv"));
+            }
         }
         let sources: Vec<Source> = self.records.iter().map(Source::of).collect();
         let rejects = match &self.rejects {
@@ -183,15 +190,36 @@ fn reasons(rejected: &Rejected) -> Vec<String> {
         } else {
             pointer
         };
-        // A pointer may hold whatever the input holds: nothing of it may steer the terminal.
-        format!(
-            "{place}: {}: {}",
-            pointer.escape_debug(),
-            reason.escape_debug()
-        )
+        format!("{place}: {}: {}", harmless(pointer), harmless(reason))
     };
     let violations = rejected.violations.iter();
     violations
         .map(|violation| line(&violation.pointer, &violation.reason))
         .collect()
+}
+
+/// Text that may hold whatever the input holds, so that nothing of it steers the terminal; quotes are no danger and stay.
+fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\'' | '"' | '\\' => out.push(c),
+            c => out.extend(c.escape_debug()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_escaped_and_quotes_are_not() {
+        assert_eq!(harmless("it's \"déjà\" C:\\"), "it's \"déjà\" C:\\");
+        assert_eq!(
+            harmless("a\u{1b}[2Jb\u{202e}\n"),
+            "a\\u{1b}[2Jb\\u{202e}\\n"
+        );
+    }
 }

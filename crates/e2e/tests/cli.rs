@@ -1,0 +1,282 @@
+//! The `purvey catalog` commands, as whoever types them meets them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failure in a test's helper is the test's failure"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use e2e::binary::{
+    self, command, exported, fail, feed, import, inspect, json as json_of, said, succeed,
+};
+use e2e::sample;
+use e2e::shared::project;
+use serde_json::json;
+use tempfile::TempDir;
+
+fn run(arguments: &[&str]) -> Output {
+    command().args(arguments).output().unwrap()
+}
+
+fn error_text(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn with(arguments: &[&str]) -> Command {
+    let mut command = command();
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
+    let home = TempDir::new().unwrap();
+    let manifest = sample::manifest(home.path());
+    let (manifest, data) = (manifest.to_str().unwrap(), home.path().join("data"));
+    let data_text = data.to_str().unwrap();
+    let none = home.path().join("none");
+    let none = none.to_str().unwrap();
+    fail(with(&[]), 2, &["Usage: purvey"]);
+    fail(with(&["sell"]), 2, &["sell", "--help"]);
+    fail(
+        with(&["catalog", "import", "--data", data_text, "--nope"]),
+        2,
+        &["--nope"],
+    );
+    fail(with(&["catalog", "import"]), 2, &["--data"]);
+    fail(
+        with(&["catalog", "import", "--data", data_text]),
+        2,
+        &["a new catalog needs a manifest", "--manifest"],
+    );
+    fail(
+        with(&["catalog", "import", "--data", data_text, "--manifest", none]),
+        2,
+        &[none, "No such file"],
+    );
+    fail(
+        with(&[
+            "catalog",
+            "import",
+            "--data",
+            data_text,
+            "--manifest",
+            manifest,
+            none,
+        ]),
+        2,
+        &[none, "no such file"],
+    );
+    fail(
+        with(&[
+            "catalog",
+            "import",
+            "--data",
+            data_text,
+            "--manifest",
+            manifest,
+            "--on-error",
+            "shrug",
+        ]),
+        2,
+        &["shrug", "stop", "skip"],
+    );
+    fail(with(&["completions", "tcsh"]), 2, &["tcsh", "bash"]);
+    assert!(!data.exists(), "wrong usage leaves nothing behind");
+}
+
+#[test]
+fn a_broken_manifest_is_refused_with_each_fault_and_its_line() {
+    let home = TempDir::new().unwrap();
+    let manifest = home.path().join("catalog.toml");
+    fs::write(
+        &manifest,
+        "[service]\nname = \"X\"\ndescription = \"Y\"\nlanguage = \"en\"\nmotto = \"Z\"\n[[collections]]\nid = \"a b\"\nname = \"N\"\n",
+    )
+    .unwrap();
+    let data = home.path().join("data");
+    let refused = import(&data, &manifest, &[]);
+    fail(
+        refused,
+        2,
+        &[
+            "catalog.toml",
+            "/service/motto",
+            "(line 5)",
+            "/collections/0/id",
+            "(line 7)",
+        ],
+    );
+    fs::write(&manifest, "[service\nname = 3\n").unwrap();
+    fail(
+        import(&data, &manifest, &[]),
+        2,
+        &["catalog.toml", "(line 1)"],
+    );
+    assert!(!data.exists());
+}
+
+#[test]
+fn looking_at_what_is_not_there_creates_nothing() {
+    let home = TempDir::new().unwrap();
+    let data = home.path().join("data");
+    for name in ["stats", "check"] {
+        let mut command = command();
+        command.args(["catalog", name, "--data"]).arg(&data);
+        fail(
+            command,
+            1,
+            &["there is no catalog", "purvey catalog import"],
+        );
+    }
+    let mut export = command();
+    export
+        .args(["catalog", "export", "--data"])
+        .arg(&data)
+        .arg(home.path().join("out"));
+    fail(export, 1, &["there is no catalog"]);
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn help_version_and_completions_go_to_standard_output() {
+    for arguments in [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["catalog", "import", "--help"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .contains("Usage: purvey")
+        );
+        assert!(output.stderr.is_empty());
+    }
+    let version = run(&["--version"]);
+    assert_eq!(version.status.code(), Some(0));
+    assert!(
+        String::from_utf8(version.stdout)
+            .unwrap()
+            .starts_with("purvey ")
+    );
+    for (shell, part) in [
+        ("bash", "complete -F _purvey"),
+        ("zsh", "#compdef purvey"),
+        ("fish", "complete -c purvey"),
+    ] {
+        let output = run(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(script.contains(part), "{shell}");
+        assert!(script.contains("on-error"), "{shell} knows the options");
+    }
+}
+
+#[test]
+fn an_export_imports_to_the_same_catalog() {
+    let home = TempDir::new().unwrap();
+    let demo = project().join("catalogs/demo");
+    let (first, second, third) = (
+        home.path().join("1"),
+        home.path().join("2"),
+        home.path().join("3"),
+    );
+    succeed(import(
+        &first,
+        &demo.join("catalog.toml"),
+        &[&demo.join("offerings.ndjson")],
+    ));
+    let out = home.path().join("out");
+    let mut export = command();
+    export
+        .args(["catalog", "export", "--json", "--data"])
+        .arg(&first)
+        .arg(&out);
+    let report = json_of(&succeed(export));
+    assert_eq!(
+        (&report["offerings"], &report["collections"]),
+        (&json!(287), &json!(34))
+    );
+
+    // The export stands for itself: neither the demo's files nor the first catalog are needed.
+    let manifest = out.join("catalog.toml");
+    succeed(import(&second, &manifest, &[&out.join("offerings.ndjson")]));
+    assert_eq!(exported(&second), exported(&first));
+    succeed(binary::check(&second));
+
+    // The records alone, from a pipe into a pipe.
+    let mut export = command();
+    export
+        .args(["catalog", "export", "--data"])
+        .arg(&first)
+        .arg("-");
+    let lines = succeed(export).stdout;
+    assert_eq!(
+        lines.iter().filter(|byte| **byte == b'\n').count(),
+        287 + 34
+    );
+    feed(import(&third, &manifest, &[Path::new("-")]), &lines);
+    assert_eq!(exported(&third), exported(&first));
+}
+
+#[test]
+fn stats_and_check_say_what_is_there() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("records.ndjson");
+    sample::records(
+        &records,
+        (0..50).map(|n| sample::offering(&format!("o-{n:02}"), n)),
+    );
+    succeed(import(&data, &manifest, &[&records]));
+    let stats = inspect("stats", &data);
+    assert_eq!(
+        (&stats["offerings"], &stats["collections"]),
+        (&json!(50), &json!(2))
+    );
+    assert_eq!(stats["languages"], json!(["en"]));
+    assert_eq!(stats["generation"], stats["change"]);
+    assert!(
+        stats["store_bytes"].as_u64().unwrap() > 0 && stats["index_bytes"].as_u64().unwrap() > 0
+    );
+    let check = inspect("check", &data);
+    assert_eq!(
+        (&check["records"], &check["faults"]),
+        (&json!(52), &json!([]))
+    );
+    let mut plain = command();
+    plain.args(["catalog", "stats", "--data"]).arg(&data);
+    let text = String::from_utf8(succeed(plain).stdout).unwrap();
+    assert!(text.contains("offerings    50\n"), "{text}");
+
+    // One flipped byte in a segment's documents is found.
+    let segment = fs::read_dir(data.join("segments"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = bytes
+        .windows(8)
+        .position(|window| window == b"Version ")
+        .unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    let mut check = command();
+    check
+        .args(["catalog", "check", "--json", "--data"])
+        .arg(&data);
+    let output = check.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        error_text(&output).contains("NOT whole") || error_text(&output).contains("error: "),
+        "{}",
+        said(&output)
+    );
+}

@@ -1,0 +1,134 @@
+//! The official Agent SDKs, in Rust and in Python, read the running binary: inspect, every page of every list, every Offering.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a failure in a test's helper is the test's failure"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use e2e::binary;
+use e2e::client::Client;
+use e2e::server::Server;
+use e2e::shared::project;
+use serde_json::Value;
+
+/// What the demo holds by its own files and by our own client: the SDKs must see the same.
+struct Expected {
+    offerings: Vec<String>,
+    collections: Vec<String>,
+    memberships: usize,
+}
+
+fn demo() -> (Server, Expected) {
+    let mut command = binary::command();
+    command.args(["serve", "--demo", "--listen", "127.0.0.1:0"]);
+    let server = Server::run(command).unwrap_or_else(|said| panic!("{said}"));
+    let client = Client::new(&server.url);
+    let ids = |target: &str| -> Vec<String> {
+        let items = client.items(&client.operation(target));
+        let ids = items.iter().map(|item| item["id"].as_str().unwrap());
+        ids.map(str::to_owned).collect()
+    };
+    let (offerings, collections) = (ids("/offerings"), ids("/collections"));
+    let members = collections
+        .iter()
+        .map(|id| ids(&format!("/collections/{id}/offerings")).len());
+    let memberships = members.sum();
+
+    let records = fs::read_to_string(project().join("catalogs/demo/offerings.ndjson")).unwrap();
+    let records: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(records.len(), offerings.len());
+    let direct = records
+        .iter()
+        .map(|record| record["collection_ids"].as_array().map_or(0, Vec::len));
+    assert_eq!(direct.sum::<usize>(), memberships);
+    let expected = Expected {
+        offerings,
+        collections,
+        memberships,
+    };
+    (server, expected)
+}
+
+#[tokio::test]
+async fn the_rust_sdk_reads_everything() {
+    // Our own client blocks, which a thread of the runtime must not.
+    let (server, expected) = tokio::task::spawn_blocking(demo).await.unwrap();
+    let seen = interop::walk::walk(&server.url, 1).await.unwrap();
+    assert_eq!(seen.name, "Lantern Yard");
+    assert_eq!(seen.offerings, expected.offerings);
+    assert_eq!(seen.collections, expected.collections);
+    assert_eq!(seen.memberships, expected.memberships);
+    assert_eq!(seen.retrieved, expected.offerings.len());
+}
+
+#[test]
+fn the_python_sdk_reads_everything() {
+    let directory = project().join("crates/interop/python");
+    let Some(python) = python(&directory.join("requirements.txt")) else {
+        return;
+    };
+    let (server, expected) = demo();
+    let mut walk = Command::new(python);
+    walk.arg(directory.join("walk.py")).args([&server.url, "1"]);
+    let seen: Value = serde_json::from_slice(&succeed(walk).stdout).unwrap();
+    assert_eq!(seen["name"], "Lantern Yard");
+    assert_eq!(seen["retrieved"], expected.offerings.len());
+    assert_eq!(seen["offerings"], Value::from(expected.offerings));
+    assert_eq!(seen["collections"], Value::from(expected.collections));
+    assert_eq!(seen["memberships"], expected.memberships);
+}
+
+/// A Python with the SDK: a virtual environment below the target directory, kept from run to run as long as it is of the
+/// same requirements. `None`, said aloud, where there is no Python; in CI (`CI=true`) that is a failure.
+fn python(requirements: &Path) -> Option<PathBuf> {
+    let mut probe = Command::new("python3");
+    probe.args(["-c", "import venv, ensurepip"]);
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        assert!(
+            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+            "python3 with its venv module is not there"
+        );
+        eprintln!("skipped: python3 with its venv module is not there");
+        return None;
+    }
+    // target/<profile>/deps/<test>
+    let test = std::env::current_exe().unwrap();
+    let environment = test.ancestors().nth(3).unwrap().join("python-venv");
+    let python = environment.join("bin/python");
+    let stamp = environment.join("requirements.txt");
+    let wanted = fs::read_to_string(requirements).unwrap();
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Some(python);
+    }
+    let mut create = Command::new("python3");
+    create.args(["-m", "venv", "--clear"]).arg(&environment);
+    succeed(create);
+    let mut install = Command::new(&python);
+    install
+        .args(["-m", "pip", "install", "--quiet"])
+        .args(["--disable-pip-version-check", "--requirement"])
+        .arg(requirements);
+    succeed(install);
+    // Last: an installation that was cut off is made anew.
+    fs::write(&stamp, wanted).unwrap();
+    Some(python)
+}
+
+fn succeed(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?} ended with {}:\n{}",
+        output.status,
+        binary::said(&output)
+    );
+    output
+}
