@@ -4,15 +4,15 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
 /// What fails says so within this time.
 const FAIL_LIMIT: Duration = Duration::from_secs(30);
 
-/// The binary under test: `PURVEY_BIN` if set, else the one of the same profile as the running test, built first (which
-/// costs little when it is fresh; cargo's own lock keeps builds apart).
+/// The binary under test: `PURVEY_BIN` if set, else the one of the same profile as the running test, built first unless it is
+/// newer than everything that it is made of (`cargo test --workspace` builds it; cargo's own lock keeps builds apart).
 pub fn purvey() -> &'static Path {
     static PURVEY: OnceLock<PathBuf> = OnceLock::new();
     PURVEY.get_or_init(|| std::env::var_os("PURVEY_BIN").map_or_else(build, PathBuf::from))
@@ -26,6 +26,10 @@ fn build() -> PathBuf {
         .nth(2)
         .expect("a test in target/<profile>/deps");
     let target = profile_directory.parent().expect("a target directory");
+    let binary = profile_directory.join("purvey");
+    if is_fresh(&binary) {
+        return binary;
+    }
     let profile = match profile_directory
         .file_name()
         .and_then(|name| name.to_str())
@@ -50,9 +54,33 @@ fn build() -> PathBuf {
         .status()
         .expect("cargo runs");
     assert!(status.success(), "purvey does not build");
-    let binary = profile_directory.join("purvey");
     assert!(binary.exists(), "no binary at {}", binary.display());
     binary
+}
+
+/// Whether the binary is newer than the crates, the catalogs built into it and the locked versions.
+fn is_fresh(binary: &Path) -> bool {
+    fn newest(path: &Path) -> Option<SystemTime> {
+        let metadata = path.metadata().ok()?;
+        if !metadata.is_dir() {
+            return metadata.modified().ok();
+        }
+        let entries = path.read_dir().ok()?;
+        entries
+            .filter_map(|entry| newest(&entry.ok()?.path()))
+            .max()
+    }
+    let Ok(built) = binary.metadata().and_then(|metadata| metadata.modified()) else {
+        return false;
+    };
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    ["purvey", "purvey-catalog", "purvey-odp", "purvey-server"]
+        .map(|name| format!("crates/{name}/src"))
+        .iter()
+        .map(String::as_str)
+        .chain(["Cargo.toml", "Cargo.lock", "catalogs"])
+        .filter_map(|path| newest(&project.join(path)))
+        .all(|changed| changed <= built)
 }
 
 /// A command of the binary, with nothing of the caller's configuration.

@@ -255,16 +255,15 @@ fn stats_and_check_say_what_is_there() {
     assert!(text.contains("offerings    50\n"), "{text}");
 
     // One flipped byte in a segment's documents is found.
-    let segment = fs::read_dir(data.join("segments"))
-        .unwrap()
+    let segments = fs::read_dir(data.join("segments")).unwrap();
+    let (segment, mut bytes, at) = segments
+        .filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let bytes = fs::read(&path).unwrap();
+            let at = bytes.windows(8).position(|window| window == b"Version ")?;
+            Some((path, bytes, at))
+        })
         .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let mut bytes = fs::read(&segment).unwrap();
-    let at = bytes
-        .windows(8)
-        .position(|window| window == b"Version ")
         .unwrap();
     bytes[at] ^= 1;
     fs::write(&segment, bytes).unwrap();

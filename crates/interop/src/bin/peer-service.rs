@@ -7,8 +7,9 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
-use odp_core::parse_offering;
+use odp_core::{parse_collection, parse_offering};
 use odp_service::{Service, ServiceBuilder, StaticCatalog, StaticCatalogOptions};
+use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ async fn main() -> Result<(), Failure> {
         .nth(1)
         .ok_or("usage: peer-service RECORDS.ndjson")?;
     let mut offerings = Vec::new();
+    let mut named = BTreeSet::new();
     for line in std::io::BufReader::new(std::fs::File::open(path)?).lines() {
         let line = line?;
         // The SDK parses top-level documents: the version goes in front.
@@ -27,10 +29,19 @@ async fn main() -> Result<(), Failure> {
             "{{\"odp_version\":\"1.0\",{}",
             line.trim_start().trim_start_matches('{')
         );
-        offerings.push(parse_offering(document.as_bytes())?);
+        let offering = parse_offering(document.as_bytes())?;
+        named.extend(offering.collection_ids.iter().cloned());
+        offerings.push(offering);
     }
+    let collections = named
+        .iter()
+        .map(|id| {
+            let document = serde_json::json!({"odp_version": "1.0", "id": id, "name": id});
+            parse_collection(document.to_string().as_bytes())
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     let catalog = StaticCatalog::new(StaticCatalogOptions {
-        collections: Vec::new(),
+        collections,
         offerings,
     })?;
     let service =
