@@ -173,9 +173,18 @@ fn write(
     let tree = write.tree()?.clone();
     let sink = Sink::new(Some(&mut write), tree, options.on_error, rejects);
     let (mut report, stopped) = run(sink, manifest, sources, options, progress)?;
+    let nothing = report.offerings == 0 && report.collections == 0;
     report.collections += stored.collections;
     if stopped {
         return Ok(report);
+    }
+    // A source that came out empty is a fault of whatever made it, more likely than a wish.
+    if options.replace && nothing && !sources.is_empty() {
+        return Err(Error::Conflict {
+            detail: "the sources hold no record that can be taken, and replacing would leave an empty catalog: nothing was \
+                     changed (to empty it, replace without naming records)"
+                .to_owned(),
+        });
     }
     if stored.recheck {
         check_records(&write, manifest, seq)?;

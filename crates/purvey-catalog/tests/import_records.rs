@@ -380,3 +380,30 @@ fn a_missing_column_is_one_fault() {
     let error = import(&data, &manifest, &[source], &skip(), &()).unwrap_err();
     assert!(pointers(&error).contains(&"/records/collection_ids".to_owned()));
 }
+
+#[test]
+fn an_empty_source_replaces_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    catalog
+        .put(Offering, "kept", offering("kept", &[]), Precondition::None)
+        .unwrap();
+    let work = tempfile::tempdir().unwrap();
+    let replace = ImportOptions {
+        replace: true,
+        ..skip()
+    };
+    let bad = [offering("a", &["nowhere"]).to_string()];
+    for source in [
+        file(work.path(), "empty.ndjson", &[]),
+        file(work.path(), "header.tsv", &["id\tname".to_owned()]),
+        file(work.path(), "bad.ndjson", &bad),
+    ] {
+        let refused = import(dir.path(), &manifest(), &[source], &replace, &()).unwrap_err();
+        assert!(matches!(refused, Error::Conflict { .. }), "{refused}");
+    }
+    assert!(catalog.revision(Offering, "kept").unwrap().is_some());
+    // Naming no records means it.
+    import(dir.path(), &manifest(), &[], &replace, &()).unwrap();
+    assert_eq!(catalog.revision(Offering, "kept").unwrap(), None);
+}
