@@ -144,6 +144,7 @@ pub fn import(
         // Nothing is at stake: whoever tries wants to hear of every fault.
         let sink = Sink::new(None, tree, OnError::Skip, rejects);
         let (mut report, _) = run(sink, manifest, sources, options, progress)?;
+        refuse_nothing(&report, sources, options)?;
         report.collections += collections.len() as u64;
         report
     } else {
@@ -151,6 +152,23 @@ pub fn import(
     };
     report.seconds = started.elapsed().as_millis() as f64 / 1_000.0;
     Ok(report)
+}
+
+/// A source that came out empty is a fault of whatever made it, more likely than a wish to empty the catalog.
+fn refuse_nothing(
+    report: &ImportReport,
+    sources: &[Source],
+    options: &ImportOptions,
+) -> Result<(), Error> {
+    let nothing = report.offerings == 0 && report.collections == 0;
+    if options.replace && nothing && !sources.is_empty() {
+        return Err(Error::Conflict {
+            detail: "the sources hold no record that can be taken, and replacing would leave an empty catalog: nothing was \
+                     changed (to empty it, replace without naming records)"
+                .to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn write(
@@ -169,22 +187,16 @@ fn write(
         write.clear()?;
         write.renew();
     }
-    let stored = store_manifest(&mut write, manifest)?;
+    let stored = store_manifest(&mut write, manifest, options.replace)?;
     let tree = write.tree()?.clone();
     let sink = Sink::new(Some(&mut write), tree, options.on_error, rejects);
     let (mut report, stopped) = run(sink, manifest, sources, options, progress)?;
-    let nothing = report.offerings == 0 && report.collections == 0;
+    if !stopped {
+        refuse_nothing(&report, sources, options)?;
+    }
     report.collections += stored.collections;
     if stopped {
         return Ok(report);
-    }
-    // A source that came out empty is a fault of whatever made it, more likely than a wish.
-    if options.replace && nothing && !sources.is_empty() {
-        return Err(Error::Conflict {
-            detail: "the sources hold no record that can be taken, and replacing would leave an empty catalog: nothing was \
-                     changed (to empty it, replace without naming records)"
-                .to_owned(),
-        });
     }
     if stored.recheck {
         check_records(&write, manifest, seq)?;

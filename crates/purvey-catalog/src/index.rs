@@ -28,6 +28,9 @@ pub struct Indexer {
     stop: Arc<AtomicBool>,
 }
 
+/// The number that a new store stands at.
+const FIRST_CHANGE: u64 = 1;
+
 impl Indexer {
     /// Opens the indexer of `dir`.
     ///
@@ -53,8 +56,19 @@ impl Indexer {
         let Some(current) = self.generations.current() else {
             return Ok(());
         };
-        if self.store.read()?.head()?.seq >= current.number() {
+        let seq = self.store.read()?.head()?.seq;
+        if seq >= current.number() {
             return Ok(());
+        }
+        // Nothing was ever written to it: it is not an older state of this catalog, but the loss of it.
+        if seq <= FIRST_CHANGE {
+            return Err(Error::Corrupt {
+                path: crate::store::FILE.into(),
+                detail: format!(
+                    "it is empty beside an index of generation {}: restore it, or start a new catalog in another directory",
+                    current.number()
+                ),
+            });
         }
         tracing::warn!(
             generation = current.number(),

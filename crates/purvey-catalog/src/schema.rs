@@ -2,7 +2,7 @@
 
 mod graph;
 
-use crate::manifest::note;
+use crate::manifest::{RESERVED, is_reserved, note};
 use jsonschema::{Draft, PatternOptions, Registry, Uri, Validator};
 use purvey_odp::decode::{Bounds, decode};
 use purvey_odp::limits;
@@ -130,6 +130,16 @@ fn read(report: &mut Report, place: &Place<'_>, url: &str, text: &str) -> Option
         report.add(
             place,
             "Must be a path that starts with one / or an absolute https URL.",
+        );
+        return None;
+    }
+    if path && (is_reserved(url) || url.contains(['?', '#'])) {
+        report.add(
+            place,
+            format!(
+                "Must be a path alone, and not at or below {}: the server has other things there.",
+                RESERVED.join(", ")
+            ),
         );
         return None;
     }

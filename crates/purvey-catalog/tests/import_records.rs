@@ -9,7 +9,7 @@ use purvey_catalog::catalog::{Catalog, Listing, Precondition};
 use purvey_catalog::import::{ImportOptions, ImportReport, OnError, Progress, Stage, import};
 use purvey_catalog::manifest::Manifest;
 use purvey_catalog::reader::Source;
-use purvey_odp::identity::ResourceType::Offering;
+use purvey_odp::identity::ResourceType::{Collection, Offering};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::fs;
@@ -406,4 +406,41 @@ fn an_empty_source_replaces_nothing() {
     // Naming no records means it.
     import(dir.path(), &manifest(), &[], &replace, &()).unwrap();
     assert_eq!(catalog.revision(Offering, "kept").unwrap(), None);
+}
+
+#[test]
+fn a_manifest_in_force_leaves_its_collections_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let tools = serde_json::json!({"id": "tools", "name": "Written since"});
+    catalog
+        .put(Collection, "tools", tools, Precondition::None)
+        .unwrap();
+    catalog
+        .delete(Collection, "saws", Precondition::None, true)
+        .unwrap();
+    let work = tempfile::tempdir().unwrap();
+    let source = file(
+        work.path(),
+        "r.ndjson",
+        &[offering("a", &["tools"]).to_string()],
+    );
+    let sources = [source];
+    import(dir.path(), &manifest(), &sources, &skip(), &()).unwrap();
+    assert_eq!(catalog.set_manifest(&manifest()).unwrap(), None);
+    catalog.publish().unwrap();
+    let page = first(&catalog, Listing::Collections, 10).unwrap();
+    let page: Value = serde_json::from_slice(&page.bytes).unwrap();
+    assert_eq!(
+        page["items"],
+        json!([{"id": "tools", "name": "Written since"}])
+    );
+    // Replacing everything begins with the manifest again.
+    let replace = ImportOptions {
+        replace: true,
+        ..skip()
+    };
+    import(dir.path(), &manifest(), &sources, &replace, &()).unwrap();
+    catalog.publish().unwrap();
+    assert_eq!(all(&catalog, &Listing::Collections), ["saws", "tools"]);
 }

@@ -423,3 +423,20 @@ fn a_schema_needs_no_more_than_an_agent_fetches() {
         assert!(found[0].1.contains(words), "{found:?}");
     }
 }
+
+#[test]
+fn a_schema_is_served_where_nothing_else_is() {
+    for path in [
+        "/livez",
+        "/v1/x.json",
+        "/.well-known/odp",
+        "/s.json?v=1",
+        "/s.json#a",
+    ] {
+        let found = faults(&format!(
+            "{SERVICE}[schemas]\n\"{path}\" = {{ inline = '''{{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\"}}''' }}\n"
+        ));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].1.starts_with("Must be a path alone"), "{found:?}");
+    }
+}

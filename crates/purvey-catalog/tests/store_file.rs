@@ -308,3 +308,26 @@ fn a_store_older_than_its_index_gets_a_new_index() {
     write(&restored, "d");
     assert_eq!(all(&restored, &Listing::Offerings), ["a", "d"]);
 }
+
+#[test]
+fn a_lost_store_is_not_taken_for_an_empty_catalog() {
+    for lose in [
+        |file: &Path| fs::remove_file(file).unwrap(),
+        |file: &Path| fs::write(file, "").unwrap(),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = catalog(dir.path());
+        whole.put(Offering, "a", offering("a", &[]), NONE).unwrap();
+        whole.publish().unwrap();
+        whole.shutdown();
+        drop(whole);
+        let segments = || fs::read_dir(dir.path().join("segments")).unwrap().count();
+        let before = segments();
+        lose(&dir.path().join(FILE));
+        for _ in 0..2 {
+            let refused = Catalog::open(dir.path(), options()).unwrap_err();
+            assert!(matches!(refused, Error::Corrupt { .. }), "{refused}");
+            assert_eq!(segments(), before);
+        }
+    }
+}

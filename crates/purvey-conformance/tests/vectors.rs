@@ -70,7 +70,6 @@ const SKIPPED: &[(&str, &[&str])] = &[
     (
         "errors-limits-contract",
         &[
-            "schema-graph-limit-exceeded",
             "page-failure-preserves-prior-items",
             "retry-after-within-budget",
             "retry-after-exceeds-budget",
@@ -134,6 +133,7 @@ const SKIPPED_BY_AGENT: &[(&str, &[&str])] = &[
         "conformance-baseline",
         &["minimum-agent-behavior", "agent-missing-pagination"],
     ),
+    ("errors-limits-contract", &["schema-graph-limit-exceeded"]),
     ("pagination-contract", &["conditional-get-not-modified"]),
 ];
 

@@ -6,6 +6,7 @@ use purvey_catalog::{
     import::{ImportOptions, import},
     manifest::Manifest,
     reader::Source,
+    store::Store,
 };
 use std::path::Path;
 
@@ -32,7 +33,12 @@ const SCHEMAS: &[(&str, &str)] = &[
 
 /// Loads the demo into `directory`; a catalog that is there already stays as it is, so that the same command can be given again.
 pub(crate) fn load(directory: &Path, catalog: &Options) -> Result<(), Failure> {
-    if directory.join(purvey_catalog::store::FILE).is_file() {
+    // A first start that was interrupted left a store that nothing was ever written to.
+    let written = match Store::open_existing(directory)? {
+        Some(mut store) => store.read()?.head()?.seq > 1,
+        None => false,
+    };
+    if written {
         say(format_args!(
             "{} holds a catalog already: serving that one",
             directory.display()

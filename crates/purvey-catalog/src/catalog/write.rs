@@ -116,7 +116,7 @@ impl Catalog {
                 return Ok(None);
             }
             let seq = write.advance();
-            if manifest::store_manifest(write, &manifest)?.recheck {
+            if manifest::store_manifest(write, &manifest, false)?.recheck {
                 manifest::check_records(write, &manifest, seq)?;
             }
             Ok(Some(seq))

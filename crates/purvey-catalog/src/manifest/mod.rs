@@ -9,6 +9,7 @@ mod source;
 pub use mapping::Mapping;
 pub use search::{Capabilities, Filter, TextField};
 pub use service::Service;
+pub(crate) use service::{RESERVED, is_reserved};
 
 use crate::Error;
 use crate::reader::Input;

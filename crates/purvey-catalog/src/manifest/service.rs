@@ -28,11 +28,14 @@ const MEMBERS: [&str; 13] = [
 const TRANSLATED: [&str; 3] = ["name", "description", "keywords"];
 
 /// Paths that the server answers itself.
-const RESERVED: [&str; 4] = ["/.well-known", "/livez", "/readyz", "/v1"];
+pub(crate) const RESERVED: [&str; 4] = ["/.well-known", "/livez", "/readyz", "/v1"];
 
-fn below(path: &str, prefix: &str) -> bool {
-    path.strip_prefix(prefix)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether a path is at or below one that the server answers itself.
+pub(crate) fn is_reserved(path: &str) -> bool {
+    RESERVED.iter().any(|prefix| {
+        path.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// The Service's metadata, valid in every language.
@@ -53,7 +56,7 @@ impl Service {
         let endpoint_base =
             shape::optional(report, place, &mut map, "endpoint_base", shape::string)
                 .unwrap_or_else(|| "/odp".to_owned());
-        if RESERVED.iter().any(|path| below(&endpoint_base, path)) {
+        if is_reserved(&endpoint_base) {
             report.add(
                 &place.key("endpoint_base"),
                 format!(
