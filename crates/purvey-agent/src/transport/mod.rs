@@ -3,13 +3,21 @@
 //! Whoever uses a [`Transport`] never sees a redirect, a retry, a cache or a content coding: a [`Fetch`] becomes a [`Fetched`]
 //! with status 2xx and a whole body within its limit, or an [`Error`].
 
+pub mod address;
 mod class;
 mod clock;
+mod coding;
+mod credentials;
 mod operation;
+mod redirect;
+mod resolve;
 
 pub use class::Class;
 pub use clock::{Clock, SystemClock};
+pub use credentials::Credentials;
 pub use operation::Operation;
+pub use redirect::{Redirects, is_same_origin};
+pub use resolve::{Resolve, SystemResolver};
 
 use crate::Error;
 use bytes::Bytes;
