@@ -96,7 +96,9 @@ impl<'a> Counter<'_, 'a> {
         let mut unevaluated = false;
         for (keyword, held) in map {
             work.add(own(keyword, held, value)?, 0);
-            for inner in at_value(keyword, held) {
+            let in_place = keywords::is_in_place(keyword);
+            let inner = in_place.then(|| keywords::held(keyword, held));
+            for inner in inner.into_iter().flatten() {
                 let inner = self.pair(inner, value, depth)?;
                 work.add(inner.steps, inner.steps.saturating_add(inner.marks));
             }
@@ -123,20 +125,16 @@ impl<'a> Counter<'_, 'a> {
         value: &Value,
         depth: usize,
     ) -> Result<Option<Work>, Fault> {
-        let Some(reference) = held.as_str() else {
+        if !matches!(keyword, "$ref" | "$dynamicRef") {
             return Ok(None);
-        };
-        let targets = match keyword {
-            "$ref" if is_built_in(reference) => {
-                return Err(Fault::new(
-                    IssueCode::Unsupported,
-                    "The schema asks for schemas as values.",
-                ));
-            }
-            "$ref" => self.index.reference(reference).into_iter().collect(),
-            "$dynamicRef" => self.index.dynamic(schema, reference),
-            _ => return Ok(None),
-        };
+        }
+        if held.as_str().is_some_and(is_built_in) {
+            return Err(Fault::new(
+                IssueCode::Unsupported,
+                "The schema asks for schemas as values.",
+            ));
+        }
+        let targets = self.index.referred(schema, keyword, held);
         if targets.is_empty() {
             return Err(Fault::new(
                 IssueCode::Invalid,
@@ -151,16 +149,6 @@ impl<'a> Counter<'_, 'a> {
             most.marks = most.marks.max(work.marks);
         }
         Ok(Some(most))
-    }
-}
-
-/// The schemas that a keyword applies to the value itself.
-fn at_value<'a>(keyword: &str, held: &'a Value) -> Vec<&'a Value> {
-    match keyword {
-        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas" => {
-            keywords::held(keyword, held)
-        }
-        _ => Vec::new(),
     }
 }
 
