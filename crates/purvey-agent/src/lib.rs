@@ -4,6 +4,7 @@
 //! a response is a 2xx within its limits or a typed [`Error`].
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod challenge;
 mod error;
 pub mod transport;
