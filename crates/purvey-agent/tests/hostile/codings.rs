@@ -10,7 +10,7 @@ use std::io::Write;
 const PLAIN: &[u8] = b"{\"odp_version\":\"1.0\",\"items\":[]}";
 
 /// `bytes` in a coding. `raw` is deflate without its header.
-pub(crate) fn coded(coding: &str, bytes: &[u8]) -> Vec<u8> {
+fn coded(coding: &str, bytes: &[u8]) -> Vec<u8> {
     let best = Compression::best();
     match coding {
         "gzip" => written(GzEncoder::new(Vec::new(), best), bytes, GzEncoder::finish),
@@ -334,10 +334,6 @@ async fn bombs_do_not_go_off() {
     cases.extend([
         // Each of these makes nothing out of endless input.
         Case::steps(
-            "gzip with a name without end",
-            flood("gzip", &[0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3], b"n"),
-        ),
-        Case::steps(
             "gzip of empty members without end",
             flood("gzip", &[], &coded("gzip", b"")),
         ),
@@ -368,6 +364,13 @@ async fn bombs_do_not_go_off() {
         .into_iter()
         .map(|case| case.fails(Code::ResponseLimitExceeded));
     let mut cases: Vec<_> = cases.collect();
+    cases.push(
+        Case::steps(
+            "gzip with a name without end",
+            flood("gzip", &[0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3], b"n"),
+        )
+        .fails(Code::InvalidResponse),
+    );
     let problem = [
         ("Content-Type", "application/problem+json"),
         ("Content-Encoding", "gzip"),

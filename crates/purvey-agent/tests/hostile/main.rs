@@ -34,6 +34,8 @@ pub(crate) struct Case {
     method: Method,
     respond: Box<dyn Fn(usize, &Seen) -> Vec<Step> + Send + Sync>,
     expected: Expected,
+    /// The client throws away what comes, so that time alone is the bound.
+    discards: bool,
 }
 
 enum Expected {
@@ -55,6 +57,7 @@ impl Case {
             method: Method::GET,
             respond: Box::new(respond),
             expected: Expected::Failure(Code::InvalidResponse, None),
+            discards: false,
         }
     }
 
@@ -89,6 +92,11 @@ impl Case {
         self
     }
 
+    pub(crate) fn discarded(mut self) -> Self {
+        self.discards = true;
+        self
+    }
+
     async fn run(self, transport: &Guarded) -> Option<String> {
         let server = Server::start(self.respond).await;
         let url = server.url("/start");
@@ -98,7 +106,7 @@ impl Case {
         };
         let result = fetch(transport, request).await;
         let name = self.name;
-        if server.sent() > TAKEN {
+        if server.sent() > TAKEN && !self.discards {
             return Some(format!("{name}: {} bytes were taken", server.sent()));
         }
         match (result, self.expected) {
