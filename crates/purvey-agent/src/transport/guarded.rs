@@ -109,7 +109,7 @@ impl Guarded {
         if fetch.no_cache {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         }
-        let credentials = self.credentials.for_request(url, fetch.class);
+        let credentials = self.credentials_for(fetch, url);
         let extra = (fetch.class == Class::Invoke).then_some(&fetch.headers);
         for fields in credentials.into_iter().chain(extra) {
             for name in fields.keys() {
@@ -126,6 +126,11 @@ impl Guarded {
             headers,
             body: fetch.body.clone(),
         })
+    }
+
+    fn credentials_for(&self, fetch: &Fetch, url: &Url) -> Option<&HeaderMap> {
+        let credentials = self.credentials.for_request(url, fetch.class);
+        credentials.filter(|_| !fetch.anonymous)
     }
 
     /// One hop: from the cache if that is right, else from the network.
@@ -147,7 +152,7 @@ impl Guarded {
         // Before the cache is asked, so that what may not be fetched is not answered either.
         super::address::Destination::of(&request.url, self.connection.local)?;
         let chosen = representation(fetch)?;
-        let credentials = self.credentials.for_request(&request.url, fetch.class);
+        let credentials = self.credentials_for(fetch, &request.url);
         let key = Key::new(Method::GET, &request.url, &chosen, Context::of(credentials));
         let entry = cache.get(&key).await.filter(|entry| {
             fetch.class.accepts(&entry.headers) && entry.body.len() <= fetch.class.byte_limit()

@@ -470,6 +470,7 @@ async fn what_is_not_advertised_is_not_asked_for() {
             .unwrap_err(),
         service.get_collection("c").await.unwrap_err(),
         service.search().query("x").collect().await.unwrap_err(),
+        service.search().query("x").check().await.unwrap_err(),
         service
             .search_collections()
             .query("x")
