@@ -42,6 +42,11 @@ pub(super) fn is_in_place(keyword: &str) -> bool {
     )
 }
 
+/// Whether a keyword leads to other schemas.
+pub(super) fn leads_on(keyword: &str) -> bool {
+    holds(keyword).is_some() || matches!(keyword, "$ref" | "$dynamicRef")
+}
+
 /// The schemas directly within `schema`.
 pub(super) fn within(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     schema
