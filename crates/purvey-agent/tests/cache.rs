@@ -175,6 +175,7 @@ async fn what_says_nothing_is_fresh_as_its_class_says() {
         (Class::Collection, 3_600),
         (Class::Offering, 300),
         (Class::Page, 300),
+        (Class::CollectionPage, 3_600),
         (Class::Definitions, 3_600),
     ] {
         for fields in [

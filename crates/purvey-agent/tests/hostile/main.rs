@@ -25,14 +25,14 @@ use http::Method;
 use purvey_agent::transport::{Class, Fetch, Guarded};
 use purvey_agent::{Code, Error};
 use std::collections::HashSet;
-use transport_support::{Seen, Server, Step, document, fetch, local};
+use transport_support::{Script, Seen, Server, Step, document, fetch, local};
 
 /// One service, and what a fetch from it must come to.
 pub(crate) struct Case {
     name: &'static str,
     class: Class,
     method: Method,
-    respond: Box<dyn Fn(usize, &Seen) -> Vec<Step> + Send + Sync>,
+    respond: Box<Script>,
     expected: Expected,
     /// The client throws away what comes, so that time alone is the bound.
     discards: bool,

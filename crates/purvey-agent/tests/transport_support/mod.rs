@@ -24,7 +24,7 @@ use url::Url;
 
 /// What the server does next on a connection.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends bytes one by one, with a pause between.
@@ -43,29 +43,30 @@ pub enum Step {
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    pub head: String,
-    pub body: Vec<u8>,
+pub(crate) struct Seen {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Seen {
-    pub fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (found, value) = line.split_once(':')?;
             found.eq_ignore_ascii_case(name).then(|| value.trim())
         })
     }
 
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.head.split(' ').nth(1).expect("a request line")
     }
 }
 
-type Script = dyn Fn(usize, &Seen) -> Vec<Step> + Send + Sync;
+/// What a server does about the request with that number.
+pub(crate) type Script = dyn Fn(usize, &Seen) -> Vec<Step> + Send + Sync;
 
 /// A running server; it ends with the runtime.
-pub struct Server {
-    pub address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     sent: Arc<AtomicU64>,
     connections: Arc<AtomicUsize>,
@@ -73,7 +74,7 @@ pub struct Server {
 
 impl Server {
     /// A server whose `script` says what to do about the request with that number, from 0.
-    pub async fn start(
+    pub(crate) async fn start(
         script: impl Fn(usize, &Seen) -> Vec<Step> + Send + Sync + 'static,
     ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -96,24 +97,24 @@ impl Server {
         server
     }
 
-    pub fn url(&self, path: &str) -> Url {
+    pub(crate) fn url(&self, path: &str) -> Url {
         Url::parse(&format!("http://{}{path}", self.address)).unwrap()
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
-    pub fn requests(&self) -> usize {
+    pub(crate) fn requests(&self) -> usize {
         self.seen.lock().unwrap().len()
     }
 
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
     /// Bytes that clients have taken, what lies in the system's buffers included.
-    pub fn sent(&self) -> u64 {
+    pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
 }
@@ -206,7 +207,7 @@ async fn read(stream: &mut TcpStream) -> Option<Seen> {
 }
 
 /// A header with these fields.
-pub fn head(status: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn head(status: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     let fields: String = fields
         .iter()
         .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -215,7 +216,7 @@ pub fn head(status: &str, fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// A whole response; `Content-Length` is added.
-pub fn response(status: &str, fields: &[(&str, &str)], body: &[u8]) -> Vec<Step> {
+pub(crate) fn response(status: &str, fields: &[(&str, &str)], body: &[u8]) -> Vec<Step> {
     let length = body.len().to_string();
     let mut all = fields.to_vec();
     all.push(("Content-Length", &length));
@@ -223,15 +224,15 @@ pub fn response(status: &str, fields: &[(&str, &str)], body: &[u8]) -> Vec<Step>
 }
 
 /// The media type of ODP documents, as a field.
-pub const ODP: (&str, &str) = ("Content-Type", "application/odp+json");
+pub(crate) const ODP: (&str, &str) = ("Content-Type", "application/odp+json");
 
 /// A whole document.
-pub fn document(body: &[u8]) -> Vec<Step> {
+pub(crate) fn document(body: &[u8]) -> Vec<Step> {
     response("200 OK", &[ODP], body)
 }
 
 /// Limits under which nothing takes long.
-pub fn short() -> Limits {
+pub(crate) fn short() -> Limits {
     Limits {
         connect: Duration::from_secs(2),
         header: Duration::from_secs(3),
@@ -243,32 +244,32 @@ pub fn short() -> Limits {
 }
 
 /// A transport for local development with short limits.
-pub fn local() -> GuardedBuilder {
+pub(crate) fn local() -> GuardedBuilder {
     Guarded::builder()
         .local_development(LocalDevelopment::Allowed)
         .limits(short())
 }
 
 /// One fetch as an operation of its own. It must end, whatever the other side does.
-pub async fn fetch(transport: &impl Transport, fetch: Fetch) -> Result<Fetched, Error> {
+pub(crate) async fn fetch(transport: &impl Transport, fetch: Fetch) -> Result<Fetched, Error> {
     let operation = Operation::new(&Policy::reads());
     ended(transport.fetch(&operation, fetch)).await
 }
 
 /// What comes in the end.
-pub async fn ended<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn ended<T>(work: impl Future<Output = T>) -> T {
     let ended = tokio::time::timeout(Duration::from_secs(60), work).await;
     ended.expect("nothing may go on for a minute")
 }
 
 /// A plain fetch of a page.
-pub fn page(url: Url) -> Fetch {
+pub(crate) fn page(url: Url) -> Fetch {
     Fetch::get(url, Class::Page)
 }
 
 /// The code of the failure.
 #[track_caller]
-pub fn code(result: &Result<Fetched, Error>) -> Code {
+pub(crate) fn code(result: &Result<Fetched, Error>) -> Code {
     match result {
         Ok(fetched) => panic!("{} bytes with {}", fetched.body.len(), fetched.status),
         Err(error) => error.code().clone(),
@@ -277,17 +278,17 @@ pub fn code(result: &Result<Fetched, Error>) -> Code {
 
 /// A clock that stands still but when something waits, and remembers the waits.
 #[derive(Clone, Default)]
-pub struct TestClock(Arc<Mutex<(Duration, Vec<Duration>)>>);
+pub(crate) struct TestClock(Arc<Mutex<(Duration, Vec<Duration>)>>);
 
 /// 2025-10-09 08:53:20 UTC, a Thursday.
 const START: Duration = Duration::from_secs(1_760_000_000);
 
 impl TestClock {
-    pub fn advance(&self, by: Duration) {
+    pub(crate) fn advance(&self, by: Duration) {
         self.0.lock().unwrap().0 += by;
     }
 
-    pub fn waits(&self) -> Vec<Duration> {
+    pub(crate) fn waits(&self) -> Vec<Duration> {
         self.0.lock().unwrap().1.clone()
     }
 }
