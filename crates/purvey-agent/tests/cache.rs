@@ -521,6 +521,11 @@ async fn each_caller_has_entries_of_his_own() {
         assert_eq!(body(&anonymous, page(server.url("/"))).await, "{\"n\":0}");
         assert_eq!(body(&one, page(server.url("/"))).await, "{\"n\":1}");
         assert_eq!(body(&other, page(server.url("/"))).await, "{\"n\":2}");
+        let nameless = Fetch {
+            anonymous: true,
+            ..page(server.url("/"))
+        };
+        assert_eq!(body(&one, nameless).await, "{\"n\":0}");
     }
     assert_eq!(
         body(&with("Bearer one"), page(server.url("/"))).await,
@@ -810,6 +815,26 @@ async fn a_directory_outlives_its_cache() {
     );
     assert_eq!(server.requests(), 2);
     assert_eq!(server.seen()[1].field("if-none-match"), Some("\"a\""));
+}
+
+#[tokio::test]
+async fn an_anonymous_fetch_uses_no_credential() {
+    let server = Server::start(|_, _| response("200 OK", &[ODP], b"{}")).await;
+    let transport = credential(local(), &server, "Bearer one");
+    for (class, anonymous, sent) in [
+        (Class::Page, false, true),
+        (Class::Page, true, false),
+        (Class::Invoke, false, true),
+        (Class::Invoke, true, false),
+    ] {
+        let request = Fetch {
+            anonymous,
+            ..Fetch::get(server.url("/"), class)
+        };
+        fetch(&transport, request).await.unwrap();
+        let seen = server.seen().pop().unwrap();
+        assert_eq!(seen.field("authorization").is_some(), sent);
+    }
 }
 
 #[tokio::test]
