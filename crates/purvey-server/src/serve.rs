@@ -220,18 +220,19 @@ impl Acceptor {
         // The protocol is told from the first bytes before any timer of the HTTP library runs: a connection that has not
         // brought a whole header by then is dropped here.
         let first = tokio::time::sleep_until(Instant::now() + self.header_timeout);
-        tokio::select! {
-            result = &mut connection => return log_end(result),
-            () = first => {}
-        }
-        if !begun.load(Ordering::Relaxed) {
-            return;
-        }
+        tokio::pin!(first);
+        let mut waiting = true;
         // Under HTTP/2 the socket takes bytes while a stream does not: its reader gives the stream no room.
         let mut look = tokio::time::interval(self.write_timeout.max(SHORTEST_LOOK) / 4);
         loop {
             tokio::select! {
                 result = &mut connection => return log_end(result),
+                () = &mut first, if waiting => {
+                    waiting = false;
+                    if !begun.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
                 _ = look.tick() => if stalls.longest() > self.write_timeout {
                     tracing::debug!("a connection ends: the reader of a response has stopped reading");
                     return;
