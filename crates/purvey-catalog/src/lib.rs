@@ -1,6 +1,7 @@
 //! The Service role without HTTP: records in, generations out, pages and documents from one generation.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod catalog;
 pub mod clock;
 pub mod cursor;
@@ -21,4 +22,5 @@ pub mod search;
 pub mod segment;
 pub mod store;
 
+pub use access::Access;
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! Reading: pages and documents from one generation.
 
 use super::{Catalog, Document, ListRequest, Listing, Page, Snapshot};
+use crate::access::Access;
 use crate::cursor::{Cursor, Expected, expiry};
 use crate::error::Error;
 use crate::generation::{ListQuery, ListScope};
@@ -16,8 +17,6 @@ use std::sync::Arc;
 
 /// Items of a page when the request names no limit.
 const DEFAULT_LIMIT: u64 = 50;
-/// The access context of everybody: there is no other yet.
-const PUBLIC: u64 = 0;
 /// How often a first page is answered again because its generation went before it could be pinned.
 const ATTEMPTS: usize = 16;
 /// What this Service can do; only that is advertised.
@@ -65,6 +64,31 @@ impl Listing {
 }
 
 impl Catalog {
+    /// What this caller's requests are answered from now.
+    ///
+    /// # Errors
+    /// Failures of the disk.
+    pub fn view(&self, _access: &Access) -> Result<Arc<Snapshot>, Error> {
+        Ok(self.current())
+    }
+
+    /// What this caller's continuations into generation `number` are answered from: what the caller saw then, but for what exists
+    /// still and is hidden from the caller now.
+    ///
+    /// # Errors
+    /// [`Error::CursorExpired`] when the generation is gone; failures of the disk.
+    pub fn view_of(&self, number: u64, _access: &Access) -> Result<Arc<Snapshot>, Error> {
+        let current = self.current();
+        if current.generation.number() == number {
+            return Ok(current);
+        }
+        let generation = self.inner.generations.get(number)?;
+        Ok(Arc::new(super::snapshot(
+            &self.inner.manifests,
+            generation,
+        )?))
+    }
+
     /// The Service Document in the language that the caller likes best (ODP §2).
     ///
     /// # Errors
@@ -98,11 +122,11 @@ impl Catalog {
         }
         let mut attempt = 0;
         loop {
-            let snapshot = self.current();
+            let snapshot = self.view(&request.access)?;
             let cursor = Cursor {
                 operation: request.operation.operation().as_str().to_owned(),
                 scope: request.operation.collection().map(str::to_owned),
-                access: PUBLIC,
+                access: request.access.digest(),
                 representation: request.representation,
                 preferred: snapshot.preferred(&request.accept_language),
                 limit: u32::try_from(limit).unwrap_or(u32::MAX),
@@ -126,23 +150,22 @@ impl Catalog {
     /// (ODP §3).
     ///
     /// # Errors
-    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation; [`Error::CursorExpired`]; failures of the
-    /// disk.
-    pub fn resume(&self, operation: &Listing, cursor: &str) -> Result<Page, Error> {
+    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation and this caller; [`Error::CursorExpired`];
+    /// [`Error::NotFound`] when the caller may not see the Collection any more; failures of the disk.
+    pub fn resume(
+        &self,
+        operation: &Listing,
+        cursor: &str,
+        access: &Access,
+    ) -> Result<Page, Error> {
         let expected = Expected {
             operation: operation.operation().as_str(),
             scope: operation.collection(),
-            access: PUBLIC,
+            access: access.digest(),
         };
         let now = self.inner.options.clock.now();
         let cursor = self.inner.cursors.open_cursor(cursor, &expected, now)?;
-        let current = self.current();
-        let snapshot = if current.generation.number() == cursor.generation {
-            current
-        } else {
-            let generation = self.inner.generations.get(cursor.generation)?;
-            Arc::new(super::snapshot(&self.inner.manifests, generation)?)
-        };
+        let snapshot = self.view_of(cursor.generation, access)?;
         let after = cursor.last_id.clone();
         self.page(&snapshot, operation, cursor, Some(&after))
     }
@@ -157,8 +180,9 @@ impl Catalog {
         id: &str,
         representation: Representation,
         accept_language: &AcceptLanguage,
+        access: &Access,
     ) -> Result<Document, Error> {
-        let snapshot = self.current();
+        let snapshot = self.view(access)?;
         let preferred = snapshot.preferred(accept_language);
         let generation = &snapshot.generation;
         let item = page::document(generation, kind, id, representation, &preferred)?;
