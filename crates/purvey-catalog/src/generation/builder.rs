@@ -138,6 +138,7 @@ impl GenerationBuilder {
             epoch,
             meta: self.meta,
             parts: self.parts,
+            lazy: super::search::Lazy::default(),
         }
     }
 }

@@ -335,6 +335,7 @@ impl Generations {
             epoch: file.epoch,
             meta,
             parts,
+            lazy: super::search::Lazy::default(),
         })
     }
 
