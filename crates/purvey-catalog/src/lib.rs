@@ -20,5 +20,6 @@ pub mod schema;
 pub mod search;
 pub mod segment;
 pub mod store;
+pub mod text;
 
 pub use error::Error;
