@@ -94,7 +94,8 @@ impl Catalog {
             None => indexer.catch_up(1)?,
         };
         // An older version wrote it: the store asks for another already.
-        let generation = match generation.is_searchable() {
+        let manifest = manifests.of(&generation)?;
+        let generation = match crate::index::is_searchable(&generation, &manifest) {
             true => generation,
             false => indexer.catch_up(generation.number() + 1)?,
         };

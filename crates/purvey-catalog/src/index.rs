@@ -12,6 +12,7 @@ use crate::generation::{Generation, Generations, IndexLock};
 use crate::manifest::Manifest;
 use crate::store::{Head, Store};
 use parking_lot::Mutex;
+use purvey_odp::identity::ResourceType;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,7 +60,7 @@ impl Indexer {
         };
         let seq = self.store.read()?.head()?.seq;
         if seq >= current.number() {
-            return match current.is_searchable() {
+            return match is_searchable(&current, &*self.manifests.of(&current)?) {
                 true => Ok(()),
                 false => self.leap(&current, "an older version built the index"),
             };
@@ -168,6 +169,9 @@ impl Indexer {
             None => self.generations.empty_builder(lock),
         };
         builder.set_meta(&stored);
+        for kind in [ResourceType::Collection, ResourceType::Offering] {
+            builder.set_texts(kind, Arc::clone(manifest.text_plan(kind)));
+        }
         let since = base.as_ref().map_or(0, |base| base.number());
         let job = build::Job {
             generations: &self.generations,
@@ -205,6 +209,14 @@ impl Indexer {
 /// then has been forgotten.
 fn is_base(generation: &Generation, head: &Head) -> bool {
     generation.epoch() == head.epoch && generation.number() >= head.purged
+}
+
+/// Whether a generation has what searches under its manifest need; one that an older version built may lack it.
+pub(crate) fn is_searchable(generation: &Generation, manifest: &Manifest) -> bool {
+    let kinds = [ResourceType::Collection, ResourceType::Offering];
+    kinds
+        .into_iter()
+        .all(|kind| generation.is_searchable(kind, manifest.text_plan(kind).config()))
 }
 
 /// Reads a stored manifest.

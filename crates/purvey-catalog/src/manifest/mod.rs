@@ -19,6 +19,7 @@ use crate::record::{Context, Record};
 use crate::render::TersePlan;
 use crate::schema::Schemas;
 use crate::search::Mapping as ColumnMapping;
+use crate::segment::TextPlan;
 use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
@@ -27,7 +28,7 @@ use purvey_odp::service::{Operation, ServiceDocument};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The manifest of a Service about which nothing is known.
@@ -43,6 +44,7 @@ pub struct Manifest {
     schemas: Schemas,
     collections: Vec<Record>,
     text: Vec<TextField>,
+    texts: [Arc<TextPlan>; 2],
     offering_terse: TersePlan,
     collection_terse: TersePlan,
     default_sort: Option<String>,
@@ -207,6 +209,14 @@ impl Manifest {
     /// What search text is compared with, and how much each counts.
     pub fn text(&self) -> &[TextField] {
         &self.text
+    }
+
+    /// The texts of a kind that are searched: of Offerings those of [`text`](Self::text), of Collections name and description.
+    pub fn text_plan(&self, kind: ResourceType) -> &Arc<TextPlan> {
+        match kind {
+            ResourceType::Collection => &self.texts[0],
+            ResourceType::Offering => &self.texts[1],
+        }
     }
 
     /// What the Terse Representation of a resource has.

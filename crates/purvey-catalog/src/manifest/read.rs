@@ -1,18 +1,20 @@
 //! From the manifest's JSON to its parts.
 
-use super::search::{Capabilities, Search};
+use super::search::{Capabilities, Search, TextField};
 use super::service::Service;
 use super::{Manifest, Mapping, Scoped, advertise, closed, digest};
 use crate::record::{Context, Record};
 use crate::schema::Schemas;
 use crate::search::Mapping as ColumnMapping;
+use crate::segment::TextPlan;
+use crate::text::TextConfig;
 use purvey_odp::identity::{LocalId, ResourceType};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::report::{Place, Report};
 use purvey_odp::shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Gets the text of a file that the manifest names.
 pub(super) type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -60,6 +62,8 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         );
     }
     let service = service?;
+    let texts = [Search::default().text.as_slice(), search.text.as_slice()]
+        .map(|fields| Arc::new(text_plan(service.language(), fields)));
     let columns = columns(&capabilities, &scoped);
     let scoped: BTreeMap<String, Scoped> = scoped
         .into_iter()
@@ -90,6 +94,7 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         schemas: schemas?,
         collections,
         text: search.text,
+        texts,
         offering_terse: search.offering_terse,
         collection_terse: search.collection_terse,
         default_sort: search.default_sort,
@@ -99,6 +104,15 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         columns,
         rendering,
     })
+}
+
+fn text_plan(language: &LanguageTag, fields: &[TextField]) -> TextPlan {
+    let config = TextConfig {
+        language: language.clone(),
+        weights: fields.iter().map(|field| field.weight as f32).collect(),
+    };
+    let fields = fields.iter().map(|field| field.path.clone());
+    TextPlan::new(config, fields.collect())
 }
 
 /// One search column for each filter of the Service and of every Collection.
