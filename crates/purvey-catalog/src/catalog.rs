@@ -5,15 +5,22 @@
 
 mod admin;
 mod background;
+mod definitions;
+mod explain;
 mod manifest;
 mod read;
 mod remove;
+mod requests;
+mod search;
 mod types;
 mod write;
 
+pub use definitions::DefinitionPage;
+pub use explain::Explanation;
 pub(crate) use manifest::{
     Difference, check_records, check_stored, manifest_collections, store_manifest,
 };
+pub use search::SearchRequest;
 pub use types::{
     Change, CheckReport, Document, ListRequest, Listing, Options, Page, Precondition, Snapshot,
     Stats, Stored, Written,
@@ -25,6 +32,7 @@ use crate::fs::Durability;
 use crate::generation::{Generation, Generations};
 use crate::index::{Indexer, Manifests};
 use crate::manifest::Manifest;
+use crate::search::FilterCache;
 use crate::store::{Store, Writer};
 use arc_swap::ArcSwap;
 use background::Background;
@@ -32,6 +40,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use requests::Requests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +62,10 @@ struct Inner {
     /// Notified whenever `current` changes.
     published: (Mutex<()>, Condvar),
     cursors: CursorKeys,
+    /// Requests that continuations name.
+    requests: Requests,
+    /// Remembers what filters select, for all generations.
+    filters: Arc<FilterCache>,
     /// For reads of single records.
     store: Mutex<Store>,
     /// The newest manifest committed, with the change that brought it.
@@ -83,6 +96,12 @@ impl Catalog {
             Some(generation) => generation,
             None => indexer.catch_up(1)?,
         };
+        // An older version wrote it: the store asks for another already.
+        let manifest = manifests.of(&generation)?;
+        let generation = match crate::index::is_searchable(&generation, &manifest) {
+            true => generation,
+            false => indexer.catch_up(generation.number() + 1)?,
+        };
         let snapshot = snapshot(&manifests, generation)?;
         let newest = Mutex::new((0, Arc::clone(&snapshot.manifest)));
         let (wake_sender, wake) = bounded(1);
@@ -90,6 +109,8 @@ impl Catalog {
         let inner = Inner {
             dir: dir.to_owned(),
             cursors: CursorKeys::open(dir, &options.durability)?,
+            requests: Requests::open(dir, &options.durability)?,
+            filters: Arc::default(),
             options,
             generations,
             manifests,
@@ -199,6 +220,7 @@ impl Inner {
 
     fn collect(&self) -> Result<(), Error> {
         self.cursors.purge(self.options.clock.now())?;
+        self.requests.collect(self.options.clock.now())?;
         self.indexer.lock().collect()
     }
 }

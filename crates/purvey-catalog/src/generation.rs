@@ -6,16 +6,20 @@
 mod builder;
 mod collect;
 mod file;
+mod items;
 mod list;
 mod lock;
 mod pins;
+mod search;
 mod store;
 
 pub use builder::GenerationBuilder;
 pub use collect::Collected;
+pub(crate) use items::Wanted;
 pub use list::{ListOutcome, ListQuery, ListScope};
 pub use lock::IndexLock;
 pub use pins::{PIN_GRACE_SECONDS, PIN_STEP_SECONDS};
+pub(crate) use search::Scope;
 pub use store::Generations;
 
 use crate::Error;
@@ -33,6 +37,7 @@ pub struct Generation {
     epoch: u64,
     meta: Meta,
     parts: [Vec<Part>; 2],
+    lazy: search::Lazy,
 }
 
 /// The manifest blob with the name under which generations share it.

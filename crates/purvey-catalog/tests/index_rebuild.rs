@@ -4,9 +4,9 @@
 mod catalog_support;
 
 use catalog_support::{all, catalog, first, offering, options, read};
-use purvey_catalog::Error;
 use purvey_catalog::catalog::{Catalog, Listing, Precondition};
 use purvey_catalog::index::Indexer;
+use purvey_catalog::{Access, Error};
 use purvey_odp::identity::ResourceType::Offering;
 use std::fs;
 
@@ -65,7 +65,9 @@ fn continuations_into_a_whole_generation_survive() {
     drop(serving);
     Indexer::rebuild(dir.path(), &options()).unwrap();
     let opened = Catalog::open(dir.path(), options()).unwrap();
-    let page = opened.resume(&Listing::Offerings, &next.unwrap()).unwrap();
+    let page = opened
+        .resume(&Listing::Offerings, &next.unwrap(), &Access::public())
+        .unwrap();
     assert_eq!(read(&page).0, ["c"]);
     assert_eq!(all(&opened, &Listing::Offerings), ["a", "b"]);
 }

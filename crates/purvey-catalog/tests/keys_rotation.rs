@@ -4,11 +4,11 @@
 mod catalog_support;
 
 use catalog_support::{catalog, first, offering, options, read};
-use purvey_catalog::Error;
 use purvey_catalog::catalog::{Catalog, Listing, Options, Precondition};
 use purvey_catalog::clock::ManualClock;
 use purvey_catalog::cursor::{Cursor, CursorKeys, Expected, expiry};
 use purvey_catalog::fs::Durability;
+use purvey_catalog::{Access, Error};
 use purvey_odp::identity::ResourceType::Offering;
 use purvey_odp::offering::Representation;
 use std::os::unix::fs::PermissionsExt;
@@ -33,6 +33,7 @@ fn cursor(expires: u64) -> Cursor {
         generation: 2,
         last_id: "a".to_owned(),
         expires,
+        search: None,
     }
 }
 
@@ -122,6 +123,8 @@ fn a_traversal_goes_on_over_a_rotation_and_the_catalog_seals_with_the_new_key() 
     // As the indexer does several times a second.
     catalog.publish().unwrap();
     assert_ne!(first(&catalog, Listing::Offerings, 1).unwrap(), page);
-    let second = catalog.resume(&Listing::Offerings, &next.unwrap()).unwrap();
+    let second = catalog
+        .resume(&Listing::Offerings, &next.unwrap(), &Access::public())
+        .unwrap();
     assert_eq!(read(&second).0, ["b"]);
 }

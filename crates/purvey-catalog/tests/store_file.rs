@@ -232,6 +232,7 @@ fn another_terse_form_renders_everything_again() {
         representation: purvey_odp::offering::Representation::Terse,
         limit: None,
         accept_language: purvey_odp::language::AcceptLanguage::default(),
+        access: purvey_catalog::Access::public(),
     };
     let page = catalog.list(&request).unwrap();
     assert_eq!(body(&page.bytes)["items"][0]["collection_ids"][0], "saws");

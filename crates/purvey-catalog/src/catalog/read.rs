@@ -1,6 +1,7 @@
 //! Reading: pages and documents from one generation.
 
 use super::{Catalog, Document, ListRequest, Listing, Page, Snapshot};
+use crate::access::Access;
 use crate::cursor::{Cursor, Expected, expiry};
 use crate::error::Error;
 use crate::generation::{ListQuery, ListScope};
@@ -15,17 +16,17 @@ use purvey_odp::service::Operation;
 use std::sync::Arc;
 
 /// Items of a page when the request names no limit.
-const DEFAULT_LIMIT: u64 = 50;
-/// The access context of everybody: there is no other yet.
-const PUBLIC: u64 = 0;
+pub(super) const DEFAULT_LIMIT: u64 = 50;
 /// How often a first page is answered again because its generation went before it could be pinned.
 const ATTEMPTS: usize = 16;
 /// What this Service can do; only that is advertised.
-const OPERATIONS: [Operation; 5] = [
+const OPERATIONS: [Operation; 7] = [
     Operation::ListCollections,
+    Operation::SearchCollections,
     Operation::GetCollection,
     Operation::ListCollectionOfferings,
     Operation::ListOfferings,
+    Operation::SearchOfferings,
     Operation::GetOffering,
 ];
 
@@ -65,6 +66,31 @@ impl Listing {
 }
 
 impl Catalog {
+    /// What this caller's requests are answered from now.
+    ///
+    /// # Errors
+    /// Failures of the disk.
+    pub fn view(&self, _access: &Access) -> Result<Arc<Snapshot>, Error> {
+        Ok(self.current())
+    }
+
+    /// What this caller's continuations into generation `number` are answered from: what the caller saw then, but for what exists
+    /// still and is hidden from the caller now.
+    ///
+    /// # Errors
+    /// [`Error::CursorExpired`] when the generation is gone; failures of the disk.
+    pub fn view_of(&self, number: u64, _access: &Access) -> Result<Arc<Snapshot>, Error> {
+        let current = self.current();
+        if current.generation.number() == number {
+            return Ok(current);
+        }
+        let generation = self.inner.generations.get(number)?;
+        Ok(Arc::new(super::snapshot(
+            &self.inner.manifests,
+            generation,
+        )?))
+    }
+
     /// The Service Document in the language that the caller likes best (ODP §2).
     ///
     /// # Errors
@@ -96,21 +122,33 @@ impl Catalog {
         if !limits::PAGE_LIMIT.contains(&limit) {
             return Err(Invalid::one("/limit", "Must be an integer from 1 through 100.").into());
         }
-        let mut attempt = 0;
-        loop {
-            let snapshot = self.current();
+        self.answer_first(&request.access, |snapshot| {
             let cursor = Cursor {
                 operation: request.operation.operation().as_str().to_owned(),
                 scope: request.operation.collection().map(str::to_owned),
-                access: PUBLIC,
+                access: request.access.digest(),
                 representation: request.representation,
                 preferred: snapshot.preferred(&request.accept_language),
                 limit: u32::try_from(limit).unwrap_or(u32::MAX),
                 generation: snapshot.generation.number(),
                 last_id: String::new(),
                 expires: 0,
+                search: None,
             };
-            match self.page(&snapshot, &request.operation, cursor, None) {
+            self.page(snapshot, &request.operation, cursor, None)
+        })
+    }
+
+    /// Answers a first request from what the caller sees now.
+    pub(super) fn answer_first<T>(
+        &self,
+        access: &Access,
+        answer: impl Fn(&Snapshot) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut attempt = 0;
+        loop {
+            let snapshot = self.view(access)?;
+            match answer(&snapshot) {
                 // Another process superseded and deleted it before this one pinned it: nothing has left yet.
                 Err(Error::CursorExpired) if attempt < ATTEMPTS => {
                     attempt += 1;
@@ -126,23 +164,22 @@ impl Catalog {
     /// (ODP §3).
     ///
     /// # Errors
-    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation; [`Error::CursorExpired`]; failures of the
-    /// disk.
-    pub fn resume(&self, operation: &Listing, cursor: &str) -> Result<Page, Error> {
+    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation and this caller; [`Error::CursorExpired`];
+    /// [`Error::NotFound`] when the caller may not see the Collection any more; failures of the disk.
+    pub fn resume(
+        &self,
+        operation: &Listing,
+        cursor: &str,
+        access: &Access,
+    ) -> Result<Page, Error> {
         let expected = Expected {
             operation: operation.operation().as_str(),
             scope: operation.collection(),
-            access: PUBLIC,
+            access: access.digest(),
         };
         let now = self.inner.options.clock.now();
         let cursor = self.inner.cursors.open_cursor(cursor, &expected, now)?;
-        let current = self.current();
-        let snapshot = if current.generation.number() == cursor.generation {
-            current
-        } else {
-            let generation = self.inner.generations.get(cursor.generation)?;
-            Arc::new(super::snapshot(&self.inner.manifests, generation)?)
-        };
+        let snapshot = self.view_of(cursor.generation, access)?;
         let after = cursor.last_id.clone();
         self.page(&snapshot, operation, cursor, Some(&after))
     }
@@ -157,8 +194,9 @@ impl Catalog {
         id: &str,
         representation: Representation,
         accept_language: &AcceptLanguage,
+        access: &Access,
     ) -> Result<Document, Error> {
-        let snapshot = self.current();
+        let snapshot = self.view(access)?;
         let preferred = snapshot.preferred(accept_language);
         let generation = &snapshot.generation;
         let item = page::document(generation, kind, id, representation, &preferred)?;

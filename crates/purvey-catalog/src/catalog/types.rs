@@ -1,5 +1,6 @@
 //! What goes into the facade and what comes out of it.
 
+use crate::access::Access;
 use crate::clock::{Clock, SystemClock};
 use crate::fs::Durability;
 use crate::generation::Generation;
@@ -85,6 +86,8 @@ pub struct ListRequest {
     pub limit: Option<u64>,
     /// The caller's languages.
     pub accept_language: AcceptLanguage,
+    /// Who asks.
+    pub access: Access,
 }
 
 /// One page: a complete response body. The same request on the same generation gives the same bytes.

@@ -365,6 +365,7 @@ impl Generations {
             epoch: file.epoch,
             meta,
             parts,
+            lazy: super::search::Lazy::default(),
         })
     }
 

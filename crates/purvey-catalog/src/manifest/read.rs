@@ -1,17 +1,20 @@
 //! From the manifest's JSON to its parts.
 
-use super::search::{Capabilities, Search};
+use super::search::{Capabilities, Search, TextField};
 use super::service::{Service, UNDETERMINED};
-use super::{Manifest, Mapping, closed, digest};
+use super::{Manifest, Mapping, Scoped, advertise, closed, digest};
 use crate::record::{Context, Record};
 use crate::schema::Schemas;
-use purvey_odp::identity::ResourceType;
+use crate::search::Mapping as ColumnMapping;
+use crate::segment::TextPlan;
+use crate::text::TextConfig;
+use purvey_odp::identity::{LocalId, ResourceType};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::report::{Place, Report};
 use purvey_odp::shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Names right below the endpoint base under which operations and capability sources are.
 const OPERATIONS: [&str; 4] = ["collections", "offerings", "filters", "sorts"];
@@ -70,10 +73,30 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         );
     }
     let service = service?;
+    let texts = [Search::default().text.as_slice(), search.text.as_slice()]
+        .map(|fields| Arc::new(text_plan(service.language(), fields)));
+    let columns = columns(&capabilities, &scoped);
+    let scoped: BTreeMap<String, Scoped> = scoped
+        .into_iter()
+        .map(|(id, own)| {
+            let path = format!("{}/collections/{id}", service.endpoint_base());
+            let scoped = Scoped {
+                advertised: own.advertise(&path, advertise::COLLECTION_BYTES),
+                effective: OnceLock::new(),
+                own,
+            };
+            (id, scoped)
+        })
+        .collect();
+    let advertised = scoped.values().map(|scoped| &scoped.advertised);
+    let text = search.text.iter().map(|field| &field.path);
     let rendering = digest(&(
         service.language().as_str(),
         &search.offering_terse,
         &search.collection_terse,
+        advertised.collect::<Vec<_>>(),
+        &columns,
+        text.collect::<Vec<_>>(),
     ));
     Some(Manifest {
         source,
@@ -83,13 +106,42 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         schemas: schemas?,
         collections,
         text: search.text,
+        texts,
         offering_terse: search.offering_terse,
         collection_terse: search.collection_terse,
         default_sort: search.default_sort,
         capabilities,
+        effective: OnceLock::new(),
         scoped,
+        columns,
         rendering,
     })
+}
+
+fn text_plan(language: &LanguageTag, fields: &[TextField]) -> TextPlan {
+    let config = TextConfig {
+        language: language.clone(),
+        weights: fields.iter().map(|field| field.weight as f32).collect(),
+    };
+    let fields = fields.iter().map(|field| field.path.clone());
+    TextPlan::new(config, fields.collect())
+}
+
+/// One search column for each filter of the Service and of every Collection.
+fn columns(service: &Capabilities, scoped: &BTreeMap<String, Capabilities>) -> Vec<ColumnMapping> {
+    let mapping = |collection: Option<&LocalId>, filter: &super::Filter| {
+        ColumnMapping::new(collection, &filter.definition, filter.paths.clone())
+    };
+    let own = scoped.iter().flat_map(|(id, capabilities)| {
+        let collection = LocalId::parse(id).ok();
+        let filters = capabilities.filters().iter();
+        filters.map(move |filter| mapping(collection.as_ref(), filter))
+    });
+    let service = service.filters().iter();
+    service
+        .map(|filter| mapping(None, filter))
+        .chain(own)
+        .collect()
 }
 
 /// The texts of `[schemas]`; in `source` each file's name is replaced by `{ inline = TEXT }`.

@@ -14,6 +14,7 @@ use self::{
 use crate::{Response, front::Refusal, v1};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header::ACCEPT_LANGUAGE, request::Parts};
+use purvey_catalog::Access;
 use purvey_catalog::catalog::{Catalog, Document, ListRequest, Listing, Page};
 use purvey_odp::{
     identity::ResourceType,
@@ -111,7 +112,13 @@ async fn read(catalog: &Catalog, parts: &Parts, target: Target<'_>) -> Result<Re
         Target::Get(kind, id) => {
             let wanted = query::retrieval(parts.uri.query()).map_err(Failure::InvalidRequest)?;
             let representation = representation(wanted, Representation::Full);
-            single(catalog.get(kind, id, representation, &languages(headers))?)
+            single(catalog.get(
+                kind,
+                id,
+                representation,
+                &languages(headers),
+                &Access::public(),
+            )?)
         }
         Target::List(operation) => {
             let query = query::list(parts.uri.query()).map_err(Failure::InvalidRequest)?;
@@ -128,7 +135,7 @@ fn list(
     query: ListQuery<'_>,
 ) -> Result<Page, Failure> {
     Ok(match query {
-        ListQuery::Continue { cursor } => catalog.resume(&operation, &cursor)?,
+        ListQuery::Continue { cursor } => catalog.resume(&operation, &cursor, &Access::public())?,
         ListQuery::First {
             representation: wanted,
             limit,
@@ -137,6 +144,7 @@ fn list(
             representation: representation(wanted, Representation::Terse),
             limit,
             accept_language: languages(headers),
+            access: Access::public(),
         })?,
     })
 }
