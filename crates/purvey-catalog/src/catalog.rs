@@ -17,6 +17,7 @@ pub use types::{
     Stats, Stored, Written,
 };
 
+use crate::access::Access;
 use crate::cursor::CursorKeys;
 use crate::error::Error;
 use crate::generation::{Generation, Generations};
@@ -27,8 +28,6 @@ use arc_swap::ArcSwap;
 use background::Background;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
-use purvey_odp::identity::ResourceType;
-use purvey_odp::language::LanguageTag;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,7 +137,7 @@ impl Catalog {
         }
     }
 
-    /// What requests are answered from now.
+    /// The current generation with everything in it; a caller's requests are answered from [`Catalog::view`].
     pub fn current(&self) -> Arc<Snapshot> {
         self.inner.current.load_full()
     }
@@ -182,6 +181,9 @@ impl Inner {
         };
         if newest.number() > self.current.load().generation.number() {
             let snapshot = Arc::new(snapshot(&self.manifests, newest)?);
+            // Most callers are anonymous: none of them waits for their view.
+            let generation = &snapshot.generation;
+            generation.view(&Access::public(), &snapshot.manifest, generation);
             let (lock, changed) = &self.published;
             let guard = lock.lock();
             self.current.store(snapshot);
@@ -198,18 +200,10 @@ impl Inner {
 
 fn snapshot(manifests: &Manifests, generation: Arc<Generation>) -> Result<Snapshot, Error> {
     let manifest = manifests.of(&generation)?;
-    let mut languages: Vec<LanguageTag> = manifest.languages().cloned().collect();
-    for kind in [ResourceType::Collection, ResourceType::Offering] {
-        for tag in generation.segments(kind).flat_map(|s| s.languages()) {
-            if !languages.contains(tag) {
-                languages.push(tag.clone());
-            }
-        }
-    }
     Ok(Snapshot {
+        languages: generation.languages(&manifest),
         generation,
         manifest,
-        languages: languages.into(),
     })
 }
 

@@ -9,9 +9,12 @@ use purvey_odp::offering::Representation;
 
 const HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"items\":[";
 const DOCUMENT_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",";
+const EXPANDING_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"auth_expands\":true,";
+/// The member that tells that authentication can expand what the page holds, at its end.
+const EXPANDS: &[u8] = b",\"auth_expands\":true";
 const NEXT: &[u8] = b"],\"next\":\"";
 /// What a page holds besides its items, with the longest `next`.
-const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + 2;
+const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + EXPANDS.len() + 2;
 
 /// A page body and what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +26,14 @@ pub struct PageBody {
 }
 
 /// Builds a page: `query.limit` items, fewer when they would not fit (ODP §6); `query.max_bytes` may lower the limit further. `next` makes the continuation
-/// from the last id and is called only when there are more items.
+/// from the last id and is called only when there are more items. `auth_expands` puts that member in (ODP §3).
 ///
 /// # Errors
 /// What `next` fails with; [`Error::Conflict`] when it is longer than [`limits::NEXT_CHARS`] or not printable ASCII without quotes; [`Error::Io`].
 pub fn page(
     generation: &Generation,
     query: &ListQuery<'_>,
+    auth_expands: bool,
     next: impl FnOnce(&str) -> Result<String, Error>,
 ) -> Result<PageBody, Error> {
     let max_bytes = query.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
@@ -50,14 +54,18 @@ pub fn page(
             }
             bytes.extend(NEXT);
             bytes.extend(next.as_bytes());
-            bytes.extend(b"\"}");
+            bytes.push(b'"');
         }
-        _ => bytes.extend(b"]}"),
+        _ => bytes.push(b']'),
     }
+    if auth_expands {
+        bytes.extend(EXPANDS);
+    }
+    bytes.push(b'}');
     Ok(PageBody { bytes, outcome })
 }
 
-/// One document as it is retrieved by itself, with `odp_version`, in the best language.
+/// One document as it is retrieved by itself, with `odp_version` and, if so, `auth_expands`, in the best language.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::Io`].
@@ -67,8 +75,14 @@ pub fn document(
     id: &str,
     representation: Representation,
     preferred: &[LanguageTag],
+    auth_expands: bool,
 ) -> Result<Item, Error> {
+    let head = if auth_expands {
+        EXPANDING_HEAD
+    } else {
+        DOCUMENT_HEAD
+    };
     generation
-        .get_with_head(kind, id, representation, preferred, DOCUMENT_HEAD)?
+        .get_with_head(kind, id, representation, preferred, head)?
         .ok_or(Error::NotFound)
 }

@@ -20,8 +20,10 @@ pub struct Rendered {
     pub variants: Vec<(LanguageTag, Vec<u8>, Vec<u8>)>,
     /// Whether the default representations carry `language`.
     pub has_language: bool,
-    /// The Collections that it is a direct member of; a Collection has none.
+    /// The Collections that it names: those that an Offering is a direct member of, the parents of a Collection.
     pub collections: Vec<String>,
+    /// The audiences that may see it; empty: everybody.
+    pub audience: Vec<String>,
 }
 
 /// Renders a record under a manifest.
@@ -42,10 +44,8 @@ pub fn render(record: &Record, manifest: &Manifest) -> Rendered {
         full: bytes(&full),
         variants,
         has_language: full.get("language").is_some(),
-        collections: match record.kind() {
-            ResourceType::Offering => record.collection_ids().map(str::to_owned).collect(),
-            ResourceType::Collection => Vec::new(),
-        },
+        collections: record.collection_ids().map(str::to_owned).collect(),
+        audience: record.audience().to_vec(),
     }
 }
 
@@ -133,7 +133,7 @@ impl TersePlan {
     }
 
     /// The Terse Representation of a Full one, as JSON text.
-    fn render(&self, full: &Value) -> Vec<u8> {
+    pub(crate) fn render(&self, full: &Value) -> Vec<u8> {
         let mut terse = Value::Object(self.apply(full));
         if let Some(fields) = detail_fields(full, &terse)
             && let Value::Object(map) = &mut terse
