@@ -113,8 +113,11 @@ impl Generation {
         self.parts[slot(kind)].iter().map(Part::live).sum()
     }
 
-    /// Direct members of a Collection.
+    /// Direct members of a Collection, or its children.
     pub fn count_members(&self, kind: ResourceType, collection: &str) -> u64 {
+        if self.hides(collection) {
+            return 0;
+        }
         let parts = self.parts[slot(kind)].iter();
         parts
             .filter_map(|part| {

@@ -101,6 +101,12 @@ impl Generation {
             .flat_map(|sight| sight.hidden.iter().map(String::as_str))
     }
 
+    /// Whether this Collection exists and the caller of this view does not see it.
+    pub(crate) fn hides(&self, collection: &str) -> bool {
+        let sight = self.sight.as_ref();
+        sight.is_some_and(|sight| sight.hidden.contains(collection))
+    }
+
     /// The languages that what is seen here is written in, those of the manifest first.
     pub fn languages(&self, manifest: &Manifest) -> Arc<[LanguageTag]> {
         let found = self.languages.get_or_init(|| {

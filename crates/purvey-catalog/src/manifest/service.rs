@@ -247,6 +247,7 @@ fn read_authentication(
                 &place,
                 "Must be not-required, since no enrollment protocol is advertised: [service.protocols] has no enrollment.",
             );
+            continue;
         }
         out.push((operation, authentication));
     }
