@@ -24,6 +24,7 @@ use crate::generation::{Generation, Generations};
 use crate::index::{Indexer, Manifests};
 use crate::manifest::Manifest;
 use crate::store::{Store, Writer};
+use crate::tokens::Tokens;
 use arc_swap::ArcSwap;
 use background::Background;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -49,6 +50,7 @@ struct Inner {
     /// Notified whenever `current` changes.
     published: (Mutex<()>, Condvar),
     cursors: CursorKeys,
+    tokens: Tokens,
     /// For reads of single records.
     store: Mutex<Store>,
     /// The newest manifest committed, with the change that brought it.
@@ -86,6 +88,7 @@ impl Catalog {
         let inner = Inner {
             dir: dir.to_owned(),
             cursors: CursorKeys::open(dir, &options.durability)?,
+            tokens: Tokens::open(dir, &options)?,
             options,
             generations,
             manifests,
@@ -140,6 +143,14 @@ impl Catalog {
     /// The current generation with everything in it; a caller's requests are answered from [`Catalog::view`].
     pub fn current(&self) -> Arc<Snapshot> {
         self.inner.current.load_full()
+    }
+
+    /// The context of whoever presents the token `secret`; `None` when it is none, was revoked or has expired.
+    ///
+    /// # Errors
+    /// Failures of the disk, and damaged data.
+    pub fn authenticate(&self, secret: &str) -> Result<Option<Access>, Error> {
+        self.inner.tokens.authenticate(secret)
     }
 
     /// The manifest that requests are answered by now.
