@@ -326,8 +326,14 @@ fn check(new: &NewToken, entries: &[Entry]) -> Result<(), Invalid> {
     let root = Place::ROOT;
     if let Some(name) = &new.name {
         let place = root.key("name");
-        if name.trim().is_empty() || name.chars().count() > NAME_CHARS {
-            report.add(&place, format!("Must have 1 to {NAME_CHARS} characters."));
+        let sized = !name.trim().is_empty() && name.chars().count() <= NAME_CHARS;
+        if !sized || name.chars().any(char::is_control) {
+            report.add(
+                &place,
+                format!(
+                    "Must have 1 to {NAME_CHARS} characters, none of them a control character."
+                ),
+            );
         }
         if entries
             .iter()
