@@ -143,7 +143,7 @@ impl Durability {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn write_private(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    pub fn write_secret(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let temporary = self.write_beside(path, bytes, 0o600)?;
         self.rename(&temporary, path)?;
         self.sync_dir(parent(path))

@@ -288,7 +288,7 @@ impl Tokens {
         let path = self.path();
         let contents = serde_json::to_vec(entries)
             .map_err(|error| Error::io(&path)(std::io::Error::other(error)))?;
-        self.durability.write_private(&path, &FRAME.wrap(&contents))
+        self.durability.write_secret(&path, &FRAME.wrap(&contents))
     }
 }
 
