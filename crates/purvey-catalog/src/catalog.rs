@@ -5,13 +5,20 @@
 
 mod admin;
 mod background;
+mod definitions;
+mod explain;
 mod manifest;
 mod read;
 mod remove;
+mod requests;
+mod search;
 mod types;
 mod write;
 
+pub use definitions::DefinitionPage;
+pub use explain::Explanation;
 pub(crate) use manifest::{check_records, manifest_collections, store_manifest};
+pub use search::SearchRequest;
 pub use types::{
     Change, CheckReport, Document, ListRequest, Listing, Options, Page, Precondition, Snapshot,
     Stats, Stored, Written,
@@ -23,12 +30,14 @@ use crate::error::Error;
 use crate::generation::{Generation, Generations};
 use crate::index::{Indexer, Manifests};
 use crate::manifest::Manifest;
+use crate::search::FilterCache;
 use crate::store::{Store, Writer};
 use crate::tokens::Tokens;
 use arc_swap::ArcSwap;
 use background::Background;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
+use requests::Requests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +60,10 @@ struct Inner {
     published: (Mutex<()>, Condvar),
     cursors: CursorKeys,
     tokens: Tokens,
+    /// Requests that continuations name.
+    requests: Requests,
+    /// Remembers what filters select, for all generations.
+    filters: Arc<FilterCache>,
     /// For reads of single records.
     store: Mutex<Store>,
     /// The newest manifest committed, with the change that brought it.
@@ -81,6 +94,11 @@ impl Catalog {
             Some(generation) => generation,
             None => indexer.catch_up(1)?,
         };
+        // An older version wrote it: the store asks for another already.
+        let generation = match generation.is_searchable() {
+            true => generation,
+            false => indexer.catch_up(generation.number() + 1)?,
+        };
         let snapshot = snapshot(&manifests, generation)?;
         let newest = Mutex::new((0, Arc::clone(&snapshot.manifest)));
         let (wake_sender, wake) = bounded(1);
@@ -89,6 +107,8 @@ impl Catalog {
             dir: dir.to_owned(),
             cursors: CursorKeys::open(dir, &options.durability)?,
             tokens: Tokens::open(dir, &options)?,
+            requests: Requests::open(dir, &options.durability)?,
+            filters: Arc::default(),
             options,
             generations,
             manifests,
@@ -205,6 +225,7 @@ impl Inner {
     }
 
     fn collect(&self) -> Result<(), Error> {
+        self.requests.collect(self.options.clock.now())?;
         self.indexer.lock().collect()
     }
 }

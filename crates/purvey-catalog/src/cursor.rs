@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::fs::{Durability, read};
-use crate::segment::codec::{Decoder, Frame, corrupt, put_text};
+use crate::segment::codec::{Decoder, Frame, corrupt, put_block, put_text};
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
 use base64::Engine;
@@ -18,7 +18,9 @@ use std::path::Path;
 /// Expiries are rounded up to this: pages handed out around the same time are the same bytes.
 pub const EXPIRY_STEP_SECONDS: u64 = 900;
 
+/// Format of continuations that need nothing but an id, and of those of a search.
 const FORMAT: u8 = 1;
+const SEARCH_FORMAT: u8 = 2;
 /// Longest text that is looked at; the longest `next` is shorter.
 const TEXT_BYTES: usize = limits::NEXT_CHARS;
 const KEYS: Frame = Frame {
@@ -48,6 +50,30 @@ pub struct Cursor {
     pub last_id: String,
     /// Unix seconds from which it no longer works.
     pub expires: u64,
+    /// What a search goes on with; nothing for lists.
+    pub search: Option<SearchPlace>,
+}
+
+/// What a continuation of a search has beside the last id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPlace {
+    /// The request.
+    pub request: Request,
+    /// The bits of the last item's score.
+    pub score: u32,
+    /// The place of the last item's segment in the generation.
+    pub segment: u32,
+    /// Its ordinal there.
+    pub ordinal: u32,
+}
+
+/// The request of a search, without what concerns the first page alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// As JSON text.
+    Inline(Vec<u8>),
+    /// Kept by the Service under this digest.
+    Kept(u128),
 }
 
 /// What a request may resume.
@@ -119,7 +145,11 @@ impl CursorKeys {
     pub fn seal(&self, cursor: &Cursor) -> Result<String, Error> {
         let sealed = encode(cursor).and_then(|plain| {
             let key = self.0.last()?;
-            let head = [FORMAT, key.id];
+            let format = match cursor.search {
+                None => FORMAT,
+                Some(_) => SEARCH_FORMAT,
+            };
+            let head = [format, key.id];
             let sealed = Aes256Siv::new(&key.bytes.into())
                 .encrypt([head], &plain)
                 .ok()?;
@@ -162,12 +192,14 @@ impl CursorKeys {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (head, sealed) = bytes.split_first_chunk::<2>()?;
-        let [FORMAT, id] = *head else { return None };
+        let [format @ (FORMAT | SEARCH_FORMAT), id] = *head else {
+            return None;
+        };
         let key = self.0.iter().find(|key| key.id == id)?;
         let plain = Aes256Siv::new(&key.bytes.into())
             .decrypt([head], sealed)
             .ok()?;
-        decode(&plain)
+        decode(format, &plain)
     }
 }
 
@@ -196,10 +228,38 @@ fn encode(cursor: &Cursor) -> Option<Vec<u8>> {
     out.extend(cursor.generation.to_le_bytes());
     put_text(&mut out, &cursor.last_id)?;
     out.extend(cursor.expires.to_le_bytes());
+    if let Some(search) = &cursor.search {
+        out.extend(search.score.to_le_bytes());
+        out.extend(search.segment.to_le_bytes());
+        out.extend(search.ordinal.to_le_bytes());
+        match &search.request {
+            Request::Inline(text) => {
+                out.push(0);
+                put_block(&mut out, text)?;
+            }
+            Request::Kept(digest) => {
+                out.push(1);
+                out.extend(digest.to_le_bytes());
+            }
+        }
+    }
     Some(out)
 }
 
-fn decode(plain: &[u8]) -> Option<Cursor> {
+fn decode_search(decoder: &mut Decoder<'_>) -> Option<SearchPlace> {
+    Some(SearchPlace {
+        score: decoder.u32()?,
+        segment: decoder.u32()?,
+        ordinal: decoder.u32()?,
+        request: match decoder.u8()? {
+            0 => Request::Inline(decoder.block()?.to_vec()),
+            1 => Request::Kept(u128::from_le_bytes(decoder.bytes(16)?.try_into().ok()?)),
+            _ => return None,
+        },
+    })
+}
+
+fn decode(format: u8, plain: &[u8]) -> Option<Cursor> {
     let decoder = &mut Decoder(plain);
     let operation = decoder.text()?.to_owned();
     let scoped = decoder.u8()? == 1;
@@ -224,6 +284,10 @@ fn decode(plain: &[u8]) -> Option<Cursor> {
         generation: decoder.u64()?,
         last_id: decoder.text()?.to_owned(),
         expires: decoder.u64()?,
+        search: match format {
+            SEARCH_FORMAT => Some(decode_search(decoder)?),
+            _ => None,
+        },
     };
     decoder.end()?;
     Some(cursor)

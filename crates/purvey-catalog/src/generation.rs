@@ -6,17 +6,21 @@
 mod builder;
 mod collect;
 mod file;
+mod items;
 mod list;
 mod lock;
 mod pins;
+mod search;
 mod store;
 mod view;
 
 pub use builder::GenerationBuilder;
 pub use collect::Collected;
+pub(crate) use items::Wanted;
 pub use list::{ListOutcome, ListQuery, ListScope};
 pub use lock::IndexLock;
 pub use pins::{PIN_GRACE_SECONDS, PIN_STEP_SECONDS};
+pub(crate) use search::Scope;
 pub use store::Generations;
 
 use crate::Error;
@@ -40,6 +44,7 @@ pub struct Generation {
     views: Views,
     restricted: OnceLock<bool>,
     languages: OnceLock<Arc<[LanguageTag]>>,
+    lazy: search::Lazy,
 }
 
 /// The manifest blob with the name under which generations share it.
@@ -85,6 +90,7 @@ impl Generation {
             views: Views::default(),
             restricted: OnceLock::new(),
             languages: OnceLock::new(),
+            lazy: search::Lazy::default(),
         }
     }
 

@@ -51,14 +51,18 @@ impl Indexer {
     }
 
     /// A store that was restored from a backup is older than the generations beside it. Going on from its own number, it would publish
-    /// nothing until it had caught up: it leaps past them instead, and the next generation is built from nothing.
+    /// nothing until it had caught up: it leaps past them instead, and the next generation is built from nothing. So it is when a generation lacks what
+    /// this version searches in.
     fn outrun(&mut self) -> Result<(), Error> {
         let Some(current) = self.generations.current() else {
             return Ok(());
         };
         let seq = self.store.read()?.head()?.seq;
         if seq >= current.number() {
-            return Ok(());
+            return match current.is_searchable() {
+                true => Ok(()),
+                false => self.leap(&current, "an older version built the index"),
+            };
         }
         // Nothing was ever written to it: it is not an older state of this catalog, but the loss of it.
         if seq <= FIRST_CHANGE {
@@ -70,10 +74,13 @@ impl Indexer {
                 ),
             });
         }
-        tracing::warn!(
-            generation = current.number(),
-            "the record store is older than the index: building the index again"
-        );
+        self.leap(&current, "the record store is older than the index")
+    }
+
+    /// Makes the next generation one that is built from nothing.
+    fn leap(&mut self, current: &Generation, reason: &str) -> Result<(), Error> {
+        let generation = current.number();
+        tracing::warn!(generation, reason, "building the index again");
         let mut write = self.store.write()?;
         write.leap(current.number(), current.epoch());
         write.commit()

@@ -21,6 +21,7 @@ pub mod schema;
 pub mod search;
 pub mod segment;
 pub mod store;
+pub mod text;
 pub mod tokens;
 
 pub use access::Access;

@@ -1,13 +1,18 @@
 //! Rendering: a record to the bytes that pages and documents are made of.
 
-use crate::manifest::Manifest;
+use crate::manifest::{CAPABILITIES_MEMBER, Manifest};
 use crate::record::Record;
 use purvey_odp::detail::detail_fields;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::limits;
 use purvey_odp::pointer::Pointer;
 use purvey_odp::report::{Place, Report};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// A Full Collection and what it advertises, in bytes: leaves room for a page around it.
+const ADVERTISING_BYTES: usize = limits::PAGE_BYTES - 2 * limits::NEXT_CHARS;
 
 /// The bytes of one record in item form: without `odp_version`, as they stand on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +35,17 @@ pub struct Rendered {
 pub fn render(record: &Record, manifest: &Manifest) -> Rendered {
     let plan = manifest.terse(record.kind());
     let default = manifest.language();
-    let full = record.full(default);
+    let capabilities = match record.kind() {
+        ResourceType::Collection => manifest.collection_advertisement(record.id()),
+        ResourceType::Offering => None,
+    };
+    let full = advertising(record.full(default), capabilities);
     let variants = record
         .translated()
         .enumerate()
         .filter_map(|(i, language)| {
-            let full = record.translation(i, default)?;
+            let full = Cow::Owned(record.translation(i, default)?);
+            let full = advertising(full, capabilities);
             Some((language.clone(), plan.render(&full), bytes(&full)))
         })
         .collect();
@@ -47,6 +57,21 @@ pub fn render(record: &Record, manifest: &Manifest) -> Rendered {
         collections: record.collection_ids().map(str::to_owned).collect(),
         audience: record.audience().to_vec(),
     }
+}
+
+/// A Full Collection with its `search_capabilities`; without them where they would make it longer than a page.
+fn advertising<'a>(full: Cow<'a, Value>, capabilities: Option<&Value>) -> Cow<'a, Value> {
+    let Some(capabilities) = capabilities else {
+        return full;
+    };
+    if bytes(&full).len() + bytes(capabilities).len() > ADVERTISING_BYTES {
+        return full;
+    }
+    let mut full = full.into_owned();
+    if let Value::Object(map) = &mut full {
+        map.insert(CAPABILITIES_MEMBER.to_owned(), capabilities.clone());
+    }
+    Cow::Owned(full)
 }
 
 /// Compact JSON text.

@@ -4,9 +4,11 @@
 //! languages and, per Collection, a bitmap of its direct members. Items of one representation lie in id order with a comma between them,
 //! so a page of neighbours is one read.
 //!
-//! File, format 1, little-endian: header (magic, format, 4 zero bytes), Full items, Terse items, variants, sums (4 bytes of xxh3 for each Full, Terse,
-//! and variant), index, footer (lengths of the five parts, xxh3 of the index, xxh3 of the footer). Index and footer are checked when a segment is opened,
-//! items when they are merged or verified.
+//! File, format 2, little-endian: header (magic, format, 4 zero bytes), Full items, Terse items, variants, sums (4 bytes of xxh3 for each Full, Terse,
+//! and variant), [search columns](crate::search::Columns), index, footer (lengths of the six parts, flags, xxh3 of the index, xxh3 of the footer). Index
+//! and footer are checked when a segment is opened, columns when they are first used, items when they are merged or verified.
+//!
+//! Format 1 has neither columns nor flags. It is read, so that what was begun is finished, but it cannot be searched.
 
 pub(crate) mod codec;
 mod index;
@@ -24,10 +26,10 @@ use std::path::{Path, PathBuf};
 
 const FRAME: Frame = Frame {
     magic: *b"PURVSEGM",
-    format: 1,
+    format: 2,
 };
 const HEADER_BYTES: u64 = 16;
-const FOOTER_BYTES: u64 = 56;
+const FOOTER_BYTES: u64 = 72;
 
 /// Longest item, in bytes; far above what the protocol lets any record be.
 pub const ITEM_BYTES: usize = 1 << 24;

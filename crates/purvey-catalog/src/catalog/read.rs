@@ -16,15 +16,17 @@ use purvey_odp::service::Operation;
 use std::sync::Arc;
 
 /// Items of a page when the request names no limit.
-const DEFAULT_LIMIT: u64 = 50;
+pub(super) const DEFAULT_LIMIT: u64 = 50;
 /// How often a first page is answered again because its generation went before it could be pinned.
 const ATTEMPTS: usize = 16;
 /// What this Service can do; only that is advertised.
-const OPERATIONS: [Operation; 5] = [
+const OPERATIONS: [Operation; 7] = [
     Operation::ListCollections,
+    Operation::SearchCollections,
     Operation::GetCollection,
     Operation::ListCollectionOfferings,
     Operation::ListOfferings,
+    Operation::SearchOfferings,
     Operation::GetOffering,
 ];
 
@@ -127,9 +129,7 @@ impl Catalog {
         if !limits::PAGE_LIMIT.contains(&limit) {
             return Err(Invalid::one("/limit", "Must be an integer from 1 through 100.").into());
         }
-        let mut attempt = 0;
-        loop {
-            let snapshot = self.view(&request.access)?;
+        self.answer_first(&request.access, |snapshot| {
             let cursor = Cursor {
                 operation: request.operation.operation().as_str().to_owned(),
                 scope: request.operation.collection().map(str::to_owned),
@@ -140,8 +140,22 @@ impl Catalog {
                 generation: snapshot.generation.number(),
                 last_id: String::new(),
                 expires: 0,
+                search: None,
             };
-            match self.page(&snapshot, &request.operation, cursor, None) {
+            self.page(snapshot, &request.operation, cursor, None)
+        })
+    }
+
+    /// Answers a first request from what the caller sees now.
+    pub(super) fn answer_first<T>(
+        &self,
+        access: &Access,
+        answer: impl Fn(&Snapshot) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut attempt = 0;
+        loop {
+            let snapshot = self.view(access)?;
+            match answer(&snapshot) {
                 // Another process superseded and deleted it before this one pinned it: nothing has left yet.
                 Err(Error::CursorExpired) if attempt < ATTEMPTS => {
                     attempt += 1;

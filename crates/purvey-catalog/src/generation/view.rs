@@ -94,13 +94,6 @@ impl Generation {
         generation
     }
 
-    /// The Collections that exist and that the caller of this view does not see, in no order.
-    pub(crate) fn hidden_collections(&self) -> impl Iterator<Item = &str> {
-        self.sight
-            .iter()
-            .flat_map(|sight| sight.hidden.iter().map(String::as_str))
-    }
-
     /// Whether this Collection exists and the caller of this view does not see it.
     pub(crate) fn hides(&self, collection: &str) -> bool {
         let sight = self.sight.as_ref();
@@ -119,50 +112,22 @@ impl Generation {
         Arc::clone(found)
     }
 
-    /// The columns of a segment as this view has them: the place of the segment among those of Offerings, its columns as they are stored, and
-    /// the mappings that these came from. Values that name hidden Collections are left out.
+    /// The columns to search in: those of the segment, in a view without values that name hidden Collections.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when a document cannot be read; [`Error::Io`].
-    pub fn columns(
+    /// [`Error::Corrupt`] when the columns or a document cannot be read; [`Error::Io`].
+    pub(super) fn columns_of(
         &self,
-        segment: usize,
-        stored: &Arc<Columns>,
-        mappings: &[Mapping],
+        part: &Part,
+        kind: ResourceType,
     ) -> Result<Arc<Columns>, Error> {
-        let part = self.parts[slot(ResourceType::Offering)].get(segment);
-        let (Some(part), Some(sight)) = (part, &self.sight) else {
-            return Ok(Arc::clone(stored));
-        };
-        if part.tainted.is_empty() {
-            return Ok(Arc::clone(stored));
-        }
-        let mut derived: Vec<(ColumnName, Arc<Column>)> = Vec::new();
-        let mut read: Vec<Mapping> = Vec::new();
-        for mapping in mappings.iter().filter(|m| m.names_collections()) {
-            let Some(column) = stored.get(mapping.name()) else {
-                continue;
-            };
-            match mapping.collection_texts(self.hidden_collections()) {
-                Some(gone) => {
-                    let column = column.without(&gone)?;
-                    derived.push((mapping.name().clone(), Arc::new(column)));
-                }
-                None => read.push(mapping.clone()),
+        let stored = part.segment.columns()?;
+        match (&self.sight, kind) {
+            (Some(sight), ResourceType::Offering) if !part.tainted.is_empty() => {
+                sight.columns(part, &stored).map(Arc::new)
             }
+            _ => Ok(stored),
         }
-        if !read.is_empty() {
-            let columns = part.read_columns(sight, stored, &read)?;
-            let columns = columns.iter();
-            derived.extend(columns.map(|(name, column)| (name.clone(), Arc::clone(column))));
-        }
-        let is_derived = |name: &ColumnName| derived.iter().any(|(known, _)| known == name);
-        let kept = stored.iter().filter(|(name, _)| !is_derived(name));
-        let kept: Vec<_> = kept
-            .map(|(name, column)| (name.clone(), Arc::clone(column)))
-            .collect();
-        let all = kept.into_iter().chain(derived);
-        Ok(Arc::new(Columns::new(stored.documents(), all)))
     }
 
     /// The audiences of a document, ascending; empty when everybody sees it, or when there is no such document.
@@ -298,35 +263,6 @@ impl Part {
         }))
     }
 
-    /// The columns of these mappings, with the values of tainted documents mapped again from what is shown of them.
-    fn read_columns(
-        &self,
-        sight: &Sight,
-        stored: &Columns,
-        mappings: &[Mapping],
-    ) -> Result<Columns, Error> {
-        let mut writer = ColumnsWriter::new(mappings);
-        for ordinal in self.tainted.iter() {
-            let kind = ResourceType::Offering;
-            writer.push(&self.redacted_full(sight, kind, ordinal, None)?)?;
-        }
-        let again = writer.finish()?;
-        let is_wanted = |name: &ColumnName| mappings.iter().any(|m| m.name() == name);
-        let before = stored.iter().filter(|(name, _)| is_wanted(name));
-        let before = before.map(|(name, column)| (name.clone(), Arc::clone(column)));
-        let before = Columns::new(stored.documents(), before);
-        let mut next = 0;
-        let source = |ordinal| {
-            if !self.tainted.contains(ordinal) {
-                return (0, ordinal);
-            }
-            next += 1;
-            (1, next - 1)
-        };
-        let sources: Vec<(u32, u32)> = (0..stored.documents()).map(source).collect();
-        Columns::merge(&[&before, &again], &sources)
-    }
-
     /// The Full form without the names of hidden Collections.
     pub(super) fn redacted_full(
         &self,
@@ -352,6 +288,61 @@ impl Part {
 }
 
 impl Sight {
+    /// The columns of a segment with what is shown of its tainted documents.
+    fn columns(&self, part: &Part, stored: &Columns) -> Result<Columns, Error> {
+        let naming = self
+            .manifest
+            .columns()
+            .iter()
+            .filter(|m| m.names_collections());
+        let (mut derived, mut again) = (Vec::new(), Vec::new());
+        for mapping in naming.clone() {
+            let hidden = self.hidden.iter().map(String::as_str);
+            match (stored.get(mapping.name()), mapping.collection_texts(hidden)) {
+                (None, _) => {}
+                (Some(column), Some(gone)) => {
+                    derived.push((mapping.name().clone(), Arc::new(column.without(&gone)?)));
+                }
+                (Some(_), None) => again.push(mapping.clone()),
+            }
+        }
+        let again = self.mapped_again(part, stored, &again)?;
+        derived.extend(again.iter().map(share));
+        let kept = stored.iter().map(share);
+        let kept = kept.filter(|(name, _)| !naming.clone().any(|m| m.name() == name));
+        Ok(Columns::new(stored.documents(), kept.chain(derived)))
+    }
+
+    /// The columns of these mappings, with the values of tainted documents mapped again from what is shown of them.
+    fn mapped_again(
+        &self,
+        part: &Part,
+        stored: &Columns,
+        mappings: &[Mapping],
+    ) -> Result<Columns, Error> {
+        if mappings.is_empty() {
+            return Ok(Columns::new(stored.documents(), []));
+        }
+        let mut writer = ColumnsWriter::new(mappings);
+        for ordinal in part.tainted.iter() {
+            writer.push(&part.redacted_full(self, ResourceType::Offering, ordinal, None)?)?;
+        }
+        let again = writer.finish()?;
+        let is_mapped = |name: &ColumnName| mappings.iter().any(|m| m.name() == name);
+        let before = stored.iter().map(share).filter(|(name, _)| is_mapped(name));
+        let before = Columns::new(stored.documents(), before);
+        let mut next = 0;
+        let source = |ordinal| {
+            if !part.tainted.contains(ordinal) {
+                return (0, ordinal);
+            }
+            next += 1;
+            (1, next - 1)
+        };
+        let sources: Vec<(u32, u32)> = (0..stored.documents()).map(source).collect();
+        Columns::merge(&[&before, &again], &sources)
+    }
+
     fn redact(&self, kind: ResourceType, full: &mut Value) {
         let Value::Object(map) = full else { return };
         let Some(Value::Array(ids)) = map.get_mut(naming(kind)) else {
@@ -362,4 +353,8 @@ impl Sight {
             map.shift_remove(naming(kind));
         }
     }
+}
+
+fn share((name, column): (&ColumnName, &Arc<Column>)) -> (ColumnName, Arc<Column>) {
+    (name.clone(), Arc::clone(column))
 }

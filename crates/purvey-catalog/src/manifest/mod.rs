@@ -1,21 +1,25 @@
 //! The manifest, `catalog.toml`: everything about a catalog but its Offerings.
 
+mod advertise;
 mod mapping;
 mod read;
 mod search;
 mod service;
 mod source;
 
+pub(crate) use advertise::page_len;
 pub use mapping::Mapping;
 pub use search::{Capabilities, Filter, TextField};
 pub use service::Service;
-pub(crate) use service::{RESERVED, is_reserved};
+pub(crate) use service::{MEMBER as CAPABILITIES_MEMBER, RESERVED, is_reserved};
 
 use crate::Error;
 use crate::reader::Input;
 use crate::record::{Context, Record};
 use crate::render::TersePlan;
 use crate::schema::Schemas;
+use crate::search::Mapping as ColumnMapping;
+use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::report::{Invalid, Place, Report};
@@ -23,6 +27,7 @@ use purvey_odp::service::{Operation, ServiceDocument};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The manifest of a Service about which nothing is known.
@@ -42,8 +47,20 @@ pub struct Manifest {
     collection_terse: TersePlan,
     default_sort: Option<String>,
     capabilities: Capabilities,
-    scoped: BTreeMap<String, Capabilities>,
+    effective: OnceLock<EffectiveCapabilities>,
+    scoped: BTreeMap<String, Scoped>,
+    columns: Vec<ColumnMapping>,
     rendering: u64,
+}
+
+/// What a Collection adds to the Service's filters and sorts.
+#[derive(Debug)]
+struct Scoped {
+    own: Capabilities,
+    /// Its own and the Service's.
+    effective: OnceLock<EffectiveCapabilities>,
+    /// Its `search_capabilities`.
+    advertised: Option<Value>,
 }
 
 impl Manifest {
@@ -137,7 +154,8 @@ impl Manifest {
         self.service.languages()
     }
 
-    /// The Service Document in one of [`Manifest::languages`] (any other gives the default), advertising `operations`.
+    /// The Service Document in one of [`Manifest::languages`] (any other gives the default), advertising `operations` and, with
+    /// `search-offerings`, the Service's filters and sorts.
     ///
     /// # Errors
     /// `operations` lack one that every Service has.
@@ -146,7 +164,9 @@ impl Manifest {
         language: &LanguageTag,
         operations: &[Operation],
     ) -> Result<ServiceDocument, Invalid> {
-        self.service.document(language, operations)
+        let searches = operations.contains(&Operation::SearchOfferings);
+        let capabilities = searches.then_some(&self.capabilities);
+        self.service.document(language, operations, capabilities)
     }
 
     /// Path below which the operations are.
@@ -209,10 +229,32 @@ impl Manifest {
 
     /// The filters and sorts of one Collection beyond the Service's.
     pub fn collection_capabilities(&self, id: &str) -> Option<&Capabilities> {
-        self.scoped.get(id)
+        self.scoped.get(id).map(|scoped| &scoped.own)
     }
 
-    /// Changes whenever rendered bytes may change: the default language or what Terse Representations have.
+    /// What a search may use that names this Collection, or none (ODP §5): the Service's filters and sorts, and the Collection's own.
+    pub fn effective_capabilities(&self, collection: Option<&str>) -> &EffectiveCapabilities {
+        let merge = |own: Option<&Capabilities>| {
+            EffectiveCapabilities::merge(self.capabilities.scope(), own.map(Capabilities::scope))
+        };
+        match collection.and_then(|id| self.scoped.get(id)) {
+            None => self.effective.get_or_init(|| merge(None)),
+            Some(scoped) => scoped.effective.get_or_init(|| merge(Some(&scoped.own))),
+        }
+    }
+
+    /// `search_capabilities` of a Full Collection.
+    pub(crate) fn collection_advertisement(&self, id: &str) -> Option<&Value> {
+        self.scoped.get(id)?.advertised.as_ref()
+    }
+
+    /// The search columns that every Offering has values in: one for each filter of the Service and of every Collection.
+    pub fn columns(&self) -> &[ColumnMapping] {
+        &self.columns
+    }
+
+    /// Changes whenever what is indexed may change: the default language, what Terse Representations have, what Collections advertise, where filters have
+    /// their values and of which type, which members text is searched in.
     pub fn rendering_digest(&self) -> u64 {
         self.rendering
     }

@@ -2,15 +2,17 @@
 
 use super::search::{Capabilities, Search};
 use super::service::Service;
-use super::{Manifest, Mapping, closed, digest};
+use super::{Manifest, Mapping, Scoped, advertise, closed, digest};
 use crate::record::{Context, Record};
 use crate::schema::Schemas;
-use purvey_odp::identity::ResourceType;
+use crate::search::Mapping as ColumnMapping;
+use purvey_odp::identity::{LocalId, ResourceType};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::report::{Place, Report};
 use purvey_odp::shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::OnceLock;
 
 /// Gets the text of a file that the manifest names.
 pub(super) type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -58,10 +60,28 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         );
     }
     let service = service?;
+    let columns = columns(&capabilities, &scoped);
+    let scoped: BTreeMap<String, Scoped> = scoped
+        .into_iter()
+        .map(|(id, own)| {
+            let path = format!("{}/collections/{id}", service.endpoint_base());
+            let scoped = Scoped {
+                advertised: own.advertise(&path, advertise::COLLECTION_BYTES),
+                effective: OnceLock::new(),
+                own,
+            };
+            (id, scoped)
+        })
+        .collect();
+    let advertised = scoped.values().map(|scoped| &scoped.advertised);
+    let text = search.text.iter().map(|field| &field.path);
     let rendering = digest(&(
         service.language().as_str(),
         &search.offering_terse,
         &search.collection_terse,
+        advertised.collect::<Vec<_>>(),
+        &columns,
+        text.collect::<Vec<_>>(),
     ));
     Some(Manifest {
         source,
@@ -74,9 +94,28 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         collection_terse: search.collection_terse,
         default_sort: search.default_sort,
         capabilities,
+        effective: OnceLock::new(),
         scoped,
+        columns,
         rendering,
     })
+}
+
+/// One search column for each filter of the Service and of every Collection.
+fn columns(service: &Capabilities, scoped: &BTreeMap<String, Capabilities>) -> Vec<ColumnMapping> {
+    let mapping = |collection: Option<&LocalId>, filter: &super::Filter| {
+        ColumnMapping::new(collection, &filter.definition, filter.paths.clone())
+    };
+    let own = scoped.iter().flat_map(|(id, capabilities)| {
+        let collection = LocalId::parse(id).ok();
+        let filters = capabilities.filters().iter();
+        filters.map(move |filter| mapping(collection.as_ref(), filter))
+    });
+    let service = service.filters().iter();
+    service
+        .map(|filter| mapping(None, filter))
+        .chain(own)
+        .collect()
 }
 
 /// The texts of `[schemas]`; in `source` each file's name is replaced by `{ inline = TEXT }`.

@@ -2,6 +2,7 @@
 
 use super::closed;
 use crate::render::TersePlan;
+use purvey_odp::capability::{Fetched, Kind, ScopeCapabilities};
 use purvey_odp::filter::FilterDefinition;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::limits;
@@ -155,6 +156,17 @@ impl Capabilities {
         self.filters.is_empty() && self.sorts.is_empty()
     }
 
+    /// As one scope of a search.
+    pub(super) fn scope(&self) -> ScopeCapabilities {
+        let filters = self.filters.iter();
+        ScopeCapabilities {
+            filters: Fetched::Definitions(
+                filters.map(|filter| filter.definition.clone()).collect(),
+            ),
+            sorts: Fetched::Definitions(self.sorts.clone()),
+        }
+    }
+
     pub(super) fn has_sort(&self, id: &str) -> bool {
         self.sorts.iter().any(|sort| sort.id().as_str() == id)
     }
@@ -227,6 +239,19 @@ impl Capabilities {
                 report.add(
                     &place.key(name),
                     format!("Must be at most {most} with the Service's, not {count}."),
+                );
+            }
+        }
+        for kind in [Kind::Filters, Kind::Sorts] {
+            let pages = scope.pages(kind);
+            if pages > limits::CAPABILITY_PAGES {
+                report.add(
+                    &place.key(kind.as_str()),
+                    format!(
+                        "Must fit {} pages of {} bytes, not {pages}: shorten the descriptions.",
+                        limits::CAPABILITY_PAGES,
+                        limits::PAGE_BYTES
+                    ),
                 );
             }
         }

@@ -1,5 +1,6 @@
 //! `[service]`: what the Service Document says (ODP §2).
 
+use super::search::Capabilities;
 use super::{closed, note};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
@@ -26,6 +27,9 @@ const MEMBERS: [&str; 13] = [
 ];
 /// Members that a translation may replace.
 const TRANSLATED: [&str; 3] = ["name", "description", "keywords"];
+
+/// What is advertised about search, in the Service Document and in Collections.
+pub(crate) const MEMBER: &str = "search_capabilities";
 
 /// Paths that the server answers itself.
 pub(crate) const RESERVED: [&str; 4] = ["/.well-known", "/livez", "/readyz", "/v1"];
@@ -116,7 +120,7 @@ impl Service {
     /// Validates the document of one language; its faults are placed where the manifest has the member.
     fn check(&self, report: &mut Report, place: &Place<'_>, language: &LanguageTag) {
         let required = [Operation::ListOfferings, Operation::GetOffering];
-        let Err(invalid) = self.document(language, &required) else {
+        let Err(invalid) = self.document(language, &required, None) else {
             return;
         };
         let translation = self.translation(language);
@@ -187,6 +191,7 @@ impl Service {
         &self,
         language: &LanguageTag,
         operations: &[Operation],
+        capabilities: Option<&Capabilities>,
     ) -> Result<ServiceDocument, Invalid> {
         let mut map = Map::new();
         map.insert("odp_version".to_owned(), "1.0".into());
@@ -206,14 +211,21 @@ impl Service {
             })
             .collect();
         map.insert("operations".to_owned(), operations.into());
-        let value = Value::Object(map);
+        let mut value = Value::Object(map);
         // The longest list of operations and capabilities still to come has room in the last quarter.
         let most = limits::SERVICE_DOCUMENT_BYTES / 4 * 3;
-        if crate::render::bytes(&value).len() > most {
+        let bytes = crate::render::bytes(&value).len();
+        if bytes > most {
             return Err(Invalid::one(
                 "",
                 format!("Must take at most {most} bytes in a Service Document."),
             ));
+        }
+        let room = limits::SERVICE_DOCUMENT_BYTES - bytes - MEMBER.len() - "\"\":,".len();
+        let advertised = capabilities
+            .and_then(|capabilities| capabilities.advertise(self.endpoint_base(), room));
+        if let (Some(advertised), Value::Object(map)) = (advertised, &mut value) {
+            map.insert(MEMBER.to_owned(), advertised);
         }
         ServiceDocument::validate(value)
     }

@@ -4,6 +4,7 @@ use super::codec::corrupt;
 use super::{Region, Segment, SegmentId, SegmentWriter, Variant};
 use crate::Error;
 use crate::fs::Durability;
+use crate::search::Columns;
 use purvey_odp::language::LanguageTag;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -38,7 +39,10 @@ pub(crate) fn merge(
         .iter()
         .map(|(segment, dead)| Head::new(segment, dead))
         .collect();
+    // Source and ordinal of each document.
+    let mut origins: Vec<(u32, u32)> = Vec::new();
     while let Some(at) = smallest(&heads) {
+        origins.push((at as u32, heads[at].next));
         let head = &mut heads[at];
         let (segment, ordinal) = (head.segment, head.next);
         let map = |language: u16| {
@@ -80,6 +84,15 @@ pub(crate) fn merge(
         }
     }
     writer.set_postings(postings);
+    if sources.iter().all(|(segment, _)| segment.is_searchable()) {
+        let columns: Result<Vec<_>, Error> = sources
+            .iter()
+            .map(|(segment, _)| segment.columns())
+            .collect();
+        let columns = columns?;
+        let columns: Vec<&Columns> = columns.iter().map(|columns| columns.as_ref()).collect();
+        writer.set_columns(Columns::merge(&columns, &origins)?);
+    }
     writer.finish().map(Some)
 }
 

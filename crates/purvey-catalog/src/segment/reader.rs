@@ -4,6 +4,8 @@ use super::codec::{Decoder, corrupt};
 use super::index::{Index, VariantPlace};
 use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId};
 use crate::Error;
+use crate::search::Columns;
+use parking_lot::Mutex;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::offering::Representation;
 use roaring::RoaringBitmap;
@@ -11,6 +13,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// An open segment. Its file stays readable through the open handle when its name is removed.
@@ -19,9 +22,15 @@ pub struct Segment {
     path: PathBuf,
     file: File,
     index: Index,
-    /// Where the Full items, Terse items, variants, sums and the index begin, and where the index ends.
-    starts: [u64; 6],
+    /// Where the Full items, Terse items, variants, sums, columns and the index begin, and where the index ends.
+    starts: [u64; 7],
+    footer_bytes: u64,
+    /// Read when first wanted.
+    columns: Mutex<Option<Arc<Columns>>>,
 }
+
+/// The footer of format 1 lacks the length of the columns and the flags.
+const FIRST_FOOTER_BYTES: u64 = FOOTER_BYTES - 16;
 
 /// Items that lie in one file next to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,28 +60,36 @@ impl Segment {
         let file = File::open(&path).map_err(Error::io(&path))?;
         let len = file.metadata().map_err(Error::io(&path))?.len();
         let mut header = [0; HEADER_BYTES as usize];
-        if len < HEADER_BYTES + FOOTER_BYTES {
+        if len < HEADER_BYTES + FIRST_FOOTER_BYTES {
             return Err(corrupt(&path, "it is cut short"));
         }
         file.read_exact_at(&mut header, 0)
             .map_err(Error::io(&path))?;
-        FRAME.head(&path, &mut Decoder(&header))?;
-        let mut footer = [0; FOOTER_BYTES as usize];
-        file.read_exact_at(&mut footer, len - FOOTER_BYTES)
+        let format = FRAME.head_since(1, &path, &mut Decoder(&header))?;
+        let footer_bytes = match format {
+            1 => FIRST_FOOTER_BYTES,
+            _ => FOOTER_BYTES,
+        };
+        let footer_start = len
+            .checked_sub(footer_bytes)
+            .filter(|start| *start >= HEADER_BYTES)
+            .ok_or_else(|| corrupt(&path, "it is cut short"))?;
+        let mut footer = vec![0; footer_bytes as usize];
+        file.read_exact_at(&mut footer, footer_start)
             .map_err(Error::io(&path))?;
         let (lens, index_sum) =
-            read_footer(&footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
-        let mut starts = [HEADER_BYTES; 6];
+            read_footer(format, &footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
+        let mut starts = [HEADER_BYTES; 7];
         for (at, len) in lens.iter().enumerate() {
             starts[at + 1] = starts[at]
                 .checked_add(*len)
                 .ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
         }
-        if starts[5].checked_add(FOOTER_BYTES) != Some(len) {
+        if starts[6] != footer_start {
             return Err(corrupt(&path, "its length does not match"));
         }
-        let mut bytes = vec![0; usize::try_from(lens[4]).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut bytes, starts[4])
+        let mut bytes = vec![0; usize::try_from(lens[5]).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, starts[5])
             .map_err(Error::io(&path))?;
         if xxh3_64(&bytes) != index_sum {
             return Err(corrupt(&path, "the checksum of its index does not match"));
@@ -88,6 +105,8 @@ impl Segment {
             file,
             index,
             starts,
+            footer_bytes,
+            columns: Mutex::default(),
         })
     }
 
@@ -108,7 +127,35 @@ impl Segment {
 
     /// Size of its file, in bytes.
     pub fn disk_bytes(&self) -> u64 {
-        self.starts[5] + FOOTER_BYTES
+        self.starts[6] + self.footer_bytes
+    }
+
+    /// Whether it was written with search columns.
+    pub fn is_searchable(&self) -> bool {
+        self.starts[4] < self.starts[5]
+    }
+
+    /// The search columns; read and checked when first asked for, then kept.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], also when the segment has none; [`Error::Format`]; [`Error::Io`].
+    pub fn columns(&self) -> Result<Arc<Columns>, Error> {
+        let mut known = self.columns.lock();
+        if let Some(columns) = &*known {
+            return Ok(Arc::clone(columns));
+        }
+        if !self.is_searchable() {
+            return Err(corrupt(&self.path, "it has no search columns"));
+        }
+        let mut bytes = Vec::new();
+        self.read(&(self.starts[4]..self.starts[5]), &mut bytes)?;
+        let columns = Columns::decode(&self.path, &bytes)?;
+        if columns.documents() != self.len() {
+            return Err(corrupt(&self.path, "its columns do not match its index"));
+        }
+        let columns = Arc::new(columns);
+        *known = Some(Arc::clone(&columns));
+        Ok(columns)
     }
 
     /// The ordinal of a document.
@@ -239,7 +286,7 @@ impl Segment {
         &self.path
     }
 
-    /// Reads everything: order of ids and sum of every item.
+    /// Reads everything: order of ids, sum of every item, search columns.
     ///
     /// # Errors
     /// [`Error::Corrupt`] names the first document that is damaged; [`Error::Io`].
@@ -251,6 +298,9 @@ impl Segment {
                     format!("{} is out of order", self.id(ordinal)),
                 ));
             }
+        }
+        if self.is_searchable() {
+            self.columns()?;
         }
         let mut copier = super::merge::Copier::new(self);
         for ordinal in 0..self.len() {
@@ -269,13 +319,20 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-fn read_footer(footer: &[u8]) -> Option<([u64; 5], u64)> {
+/// Lengths of the six parts, and the sum of the index.
+fn read_footer(format: u32, footer: &[u8]) -> Option<([u64; 6], u64)> {
     let (content, sum) = footer.split_at_checked(footer.len() - 8)?;
     let sum = Decoder(sum).u64()?;
     let mut decoder = Decoder(content);
-    let mut lens = [0; 5];
-    for len in &mut lens {
-        *len = decoder.u64()?;
+    let mut lens = [0; 6];
+    for (at, len) in lens.iter_mut().enumerate() {
+        if format > 1 || at != 4 {
+            *len = decoder.u64()?;
+        }
+    }
+    // No flag is defined.
+    if format > 1 && decoder.u64()? != 0 {
+        return None;
     }
     let index_sum = decoder.u64()?;
     (xxh3_64(content) == sum).then_some((lens, index_sum))

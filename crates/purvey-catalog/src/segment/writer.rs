@@ -5,6 +5,7 @@ use super::index::Index;
 use super::{FRAME, HEADER_BYTES, ITEM_BYTES, SegmentId};
 use crate::Error;
 use crate::fs::{Durability, TEMPORARY, beside};
+use crate::search::Columns;
 use purvey_odp::language::LanguageTag;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ pub struct SegmentWriter {
     full: Part,
     terse: Part,
     variants: Option<Part>,
+    columns: Option<Columns>,
     last_id: Option<String>,
 }
 
@@ -89,6 +91,7 @@ impl SegmentWriter {
             full,
             terse: Part::create(beside(&id.path(dir), "terse.tmp"))?,
             variants: None,
+            columns: None,
             last_id: None,
         };
         let mut header = FRAME.magic.to_vec();
@@ -211,6 +214,11 @@ impl SegmentWriter {
         Ok(())
     }
 
+    /// Sets the search columns over all documents; without them the segment cannot be searched.
+    pub fn set_columns(&mut self, columns: Columns) {
+        self.columns = Some(columns);
+    }
+
     pub(super) fn set_postings(&mut self, postings: BTreeMap<String, RoaringBitmap>) {
         self.index.postings = postings;
     }
@@ -227,7 +235,7 @@ impl SegmentWriter {
     /// Completes the file; its contents are durable, its name when the generation is published.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Conflict`] when more Collections or languages were used than the format can hold.
+    /// [`Error::Io`]; [`Error::Conflict`] when more Collections or languages were used than the format can hold, or the columns are over other documents.
     pub fn finish(mut self) -> Result<SegmentId, Error> {
         for members in self.index.postings.values_mut() {
             members.optimize();
@@ -240,16 +248,26 @@ impl SegmentWriter {
         if let Some(variants) = &mut self.variants {
             self.full.append(variants)?;
         }
+        let columns = match &self.columns {
+            Some(columns) if columns.documents() as usize != self.len() => {
+                return Err(conflict("the columns are over other documents".to_owned()));
+            }
+            Some(columns) => columns.encode()?,
+            None => Vec::new(),
+        };
         let mut footer = Vec::new();
         for len in self.index.region_lens() {
             footer.extend(len.to_le_bytes());
         }
-        footer.extend((self.sums.len() as u64).to_le_bytes());
-        footer.extend((index.len() as u64).to_le_bytes());
+        for part in [&self.sums, &columns, &index] {
+            footer.extend((part.len() as u64).to_le_bytes());
+        }
+        footer.extend(0_u64.to_le_bytes());
         footer.extend(xxh3_64(&index).to_le_bytes());
         footer.extend(xxh3_64(&footer).to_le_bytes());
-        self.full.write(&self.sums)?;
-        self.full.write(&index)?;
+        for part in [&self.sums, &columns, &index] {
+            self.full.write(part)?;
+        }
         self.full.write(&footer)?;
         self.full.flush()?;
         self.durability
