@@ -139,7 +139,7 @@ impl Durability {
         self.sync_dir(parent(path))
     }
 
-    /// As [`Self::write`], readable by its owner only.
+    /// As [`Self::write`], readable by the file's owner only.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -4,6 +4,7 @@ mod export;
 mod import;
 mod keys;
 mod progress;
+mod token;
 
 use crate::failure::{FAILED, Failure, must_be_directory, print, say};
 use clap::Subcommand;
@@ -32,6 +33,9 @@ pub(crate) enum CatalogCommand {
     /// The keys that seal continuations
     #[command(subcommand)]
     Keys(keys::KeysCommand),
+    /// Make, list and revoke the tokens of those who may see records with an audience
+    #[command(subcommand)]
+    Token(token::TokenCommand),
 }
 
 /// Which catalog, and how to say it.
@@ -63,6 +67,7 @@ pub(crate) fn run(command: CatalogCommand) -> Result<ExitCode, Failure> {
         CatalogCommand::Stats(inspect) => stats(&inspect),
         CatalogCommand::Check(command) => check(&command),
         CatalogCommand::Keys(command) => keys::run(&command),
+        CatalogCommand::Token(command) => command.run(),
     }
 }
 
