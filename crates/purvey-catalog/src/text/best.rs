@@ -308,17 +308,16 @@ fn are_neighbours<'q>(
     lefts.clear();
     rights.clear();
     let (mut has_left, mut has_right) = (false, false);
-    for source in left.at(field, doc) {
-        match source.kind {
-            Kind::Own => has_left = true,
-            Kind::Joined(first, last) if first <= pair.numbers.0 && pair.numbers.1 <= last => {
-                return Ok(true);
+    for (word, has) in [(&mut *left, &mut has_left), (&mut *right, &mut has_right)] {
+        for source in word.at(field, doc) {
+            match source.kind {
+                Kind::Own => *has = true,
+                Kind::Joined(first, last) if first <= pair.numbers.0 && pair.numbers.1 <= last => {
+                    return Ok(true);
+                }
+                Kind::Joined(..) | Kind::Completion => {}
             }
-            Kind::Joined(..) | Kind::Completion => {}
         }
-    }
-    for source in right.at(field, doc) {
-        has_right |= source.kind == Kind::Own;
     }
     if !has_left || !has_right {
         return Ok(false);
