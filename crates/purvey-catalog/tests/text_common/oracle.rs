@@ -216,18 +216,22 @@ impl Oracle {
         'docs: for (number, doc) in self.docs.iter().enumerate() {
             let mut score = 0.0;
             for (spellings, rareness) in spellings.iter().zip(&rareness) {
-                let mut is_there = false;
+                // A completion counts where the word itself is nowhere.
+                let has = |completed: bool| {
+                    let mut tried = spellings.iter().filter(|s| (s.1 == 0.5) == completed);
+                    tried.any(|s| doc.iter().any(|places| places.contains_key(&s.0)))
+                };
+                let completed = !has(false);
+                let is_there = !completed || has(true);
                 for (field, places) in doc.iter().enumerate() {
                     let norm = 1.2 * (0.25 + 0.75 * length(places) as f64 / self.averages[field]);
                     let mut best = 0.0_f64;
                     for (spelling, factor) in spellings {
+                        if (*factor == 0.5) != completed {
+                            continue;
+                        }
                         if let Some(places) = places.get(spelling) {
-                            is_there = true;
-                            let f = if *factor == 0.5 {
-                                1.0
-                            } else {
-                                places.len() as f64
-                            };
+                            let f = if completed { 1.0 } else { places.len() as f64 };
                             best = best.max(factor * 2.2 * f / (f + norm));
                         }
                     }
@@ -251,7 +255,7 @@ impl Oracle {
 
     fn spellings(&self, word: &Word) -> Vec<(String, f64)> {
         let mut spellings = vec![(word.own.clone(), 1.0)];
-        spellings.extend(word.joins.iter().map(|(join, ..)| (join.clone(), 1.0)));
+        spellings.extend(word.joins.iter().map(|(join, ..)| (join.clone(), 0.6)));
         if word.prefix {
             let fields = self.docs.iter().flatten();
             let all: BTreeSet<&String> = fields.flat_map(BTreeMap::keys).collect();
@@ -276,8 +280,17 @@ impl Oracle {
                 .count()
         };
         let fields = 0..self.weights.len();
-        let counts = fields.flat_map(|field| spellings.iter().map(move |s| count(&s.0, field)));
-        let (n, all) = (counts.max().unwrap_or(0) as f64, self.docs.len() as f64);
+        let most = |completed: bool| {
+            let tried = spellings.iter().filter(|s| (s.1 == 0.5) == completed);
+            let counts = tried.flat_map(|s| fields.clone().map(|field| count(&s.0, field)));
+            counts.max().unwrap_or(0)
+        };
+        let n = if most(false) > 0 {
+            most(false)
+        } else {
+            most(true)
+        } as f64;
+        let all = self.docs.len() as f64;
         (1.0 + (all - n + 0.5) / (n + 0.5)).ln()
     }
 }
