@@ -3,8 +3,24 @@
 //! A record may carry an `audience`, a list of names; without one everybody sees it. A caller belongs to audiences by the token that it
 //! presents, and sees what is public and what carries one of them.
 
+use purvey_odp::report::{Place, Report};
+use purvey_odp::shape;
+use serde_json::Value;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
+
+/// Key of the postings that hold every document with an audience; no Collection can have such an id.
+pub(crate) const RESTRICTED: &str = "\u{1}";
+
+/// Key of the postings that hold the documents of one audience.
+pub(crate) fn posting(audience: &str) -> String {
+    format!("{RESTRICTED}{audience}")
+}
+
+/// The audience whose postings have this key.
+pub(crate) fn of_posting(key: &str) -> Option<&str> {
+    key.strip_prefix(RESTRICTED).filter(|name| !name.is_empty())
+}
 
 /// Most audiences of one record or one token.
 pub const AUDIENCES: usize = 16;
@@ -52,6 +68,29 @@ impl Access {
         }
         hash.digest().max(1)
     }
+}
+
+/// Reads a list of 1 to [`AUDIENCES`] distinct names; notes what breaks the rules.
+pub(crate) fn read(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Vec<String>> {
+    let names = shape::list(
+        report,
+        place,
+        value,
+        1..=AUDIENCES,
+        |report, place, value| {
+            let name = shape::string(report, place, value)?;
+            if !is_audience(&name) {
+                report.add(place, "Must be 1 to 64 of A-Z a-z 0-9 . _ ~ -.");
+            }
+            Some(name)
+        },
+    )?;
+    for (i, name) in names.iter().enumerate() {
+        if names.iter().take(i).any(|earlier| earlier == name) {
+            report.add(&place.index(i), "Must not be listed twice.");
+        }
+    }
+    Some(names)
 }
 
 /// Whether an audience can have this name: 1 to [`AUDIENCE_CHARS`] of `A-Z a-z 0-9 . _ ~ -`.

@@ -24,6 +24,7 @@ pub use types::{
     Stats, Stored, Written,
 };
 
+use crate::access::Access;
 use crate::cursor::CursorKeys;
 use crate::error::Error;
 use crate::generation::{Generation, Generations};
@@ -31,12 +32,11 @@ use crate::index::{Indexer, Manifests};
 use crate::manifest::Manifest;
 use crate::search::FilterCache;
 use crate::store::{Store, Writer};
+use crate::tokens::Tokens;
 use arc_swap::ArcSwap;
 use background::Background;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
-use purvey_odp::identity::ResourceType;
-use purvey_odp::language::LanguageTag;
 use requests::Requests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,6 +59,7 @@ struct Inner {
     /// Notified whenever `current` changes.
     published: (Mutex<()>, Condvar),
     cursors: CursorKeys,
+    tokens: Tokens,
     /// Requests that continuations name.
     requests: Requests,
     /// Remembers what filters select, for all generations.
@@ -106,6 +107,7 @@ impl Catalog {
         let inner = Inner {
             dir: dir.to_owned(),
             cursors: CursorKeys::open(dir, &options.durability)?,
+            tokens: Tokens::open(dir, &options)?,
             requests: Requests::open(dir, &options.durability)?,
             filters: Arc::default(),
             options,
@@ -159,9 +161,17 @@ impl Catalog {
         }
     }
 
-    /// What requests are answered from now.
+    /// The current generation with everything in it; a caller's requests are answered from [`Catalog::view`].
     pub fn current(&self) -> Arc<Snapshot> {
         self.inner.current.load_full()
+    }
+
+    /// The context of whoever presents the token `secret`; `None` when it is none, was revoked or has expired.
+    ///
+    /// # Errors
+    /// Failures of the disk, and damaged data.
+    pub fn authenticate(&self, secret: &str) -> Result<Option<Access>, Error> {
+        self.inner.tokens.authenticate(secret)
     }
 
     /// The manifest that requests are answered by now.
@@ -203,6 +213,9 @@ impl Inner {
         };
         if newest.number() > self.current.load().generation.number() {
             let snapshot = Arc::new(snapshot(&self.manifests, newest)?);
+            // Most callers are anonymous: none of them waits for their view.
+            let generation = &snapshot.generation;
+            generation.view(&Access::public(), &snapshot.manifest, generation);
             let (lock, changed) = &self.published;
             let guard = lock.lock();
             self.current.store(snapshot);
@@ -220,18 +233,10 @@ impl Inner {
 
 fn snapshot(manifests: &Manifests, generation: Arc<Generation>) -> Result<Snapshot, Error> {
     let manifest = manifests.of(&generation)?;
-    let mut languages: Vec<LanguageTag> = manifest.languages().cloned().collect();
-    for kind in [ResourceType::Collection, ResourceType::Offering] {
-        for tag in generation.segments(kind).flat_map(|s| s.languages()) {
-            if !languages.contains(tag) {
-                languages.push(tag.clone());
-            }
-        }
-    }
     Ok(Snapshot {
+        languages: generation.languages(&manifest),
         generation,
         manifest,
-        languages: languages.into(),
     })
 }
 

@@ -22,6 +22,7 @@ pub mod search;
 pub mod segment;
 pub mod store;
 pub mod text;
+pub mod tokens;
 
 pub use access::Access;
 pub use error::Error;

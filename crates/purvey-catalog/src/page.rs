@@ -11,10 +11,13 @@ use serde_json::Value;
 
 const HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"items\":[";
 const DOCUMENT_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",";
+const EXPANDING_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"auth_expands\":true,";
+/// The member that tells that authentication can expand what the page holds, at its end.
+const EXPANDS: &[u8] = b",\"auth_expands\":true";
 const REFINEMENTS: &[u8] = b",\"refinements\":";
 const NEXT: &[u8] = b",\"next\":\"";
 /// What a page holds besides its items, with the longest `next`.
-const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + 3;
+const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + EXPANDS.len() + 3;
 
 /// A page body and what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +29,14 @@ pub struct PageBody {
 }
 
 /// Builds a page: `query.limit` items, fewer when they would not fit (ODP §6); `query.max_bytes` may lower the limit further. `next` makes the continuation
-/// from the last id and is called only when there are more items.
+/// from the last id and is called only when there are more items. `auth_expands` puts that member in (ODP §3).
 ///
 /// # Errors
 /// What `next` fails with; [`Error::Conflict`] when it is longer than [`limits::NEXT_CHARS`] or not printable ASCII without quotes; [`Error::Io`].
 pub fn page(
     generation: &Generation,
     query: &ListQuery<'_>,
+    auth_expands: bool,
     next: impl FnOnce(&str) -> Result<String, Error>,
 ) -> Result<PageBody, Error> {
     let max_bytes = query.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
@@ -45,12 +49,12 @@ pub fn page(
     let outcome = generation.list(&query, &mut bytes)?;
     let last_id = outcome.last_id.as_deref().filter(|_| outcome.more);
     bytes.push(b']');
-    close(&mut bytes, last_id.map(next).transpose()?)?;
+    close(&mut bytes, last_id.map(next).transpose()?, auth_expands)?;
     Ok(PageBody { bytes, outcome })
 }
 
 /// Ends a page.
-fn close(bytes: &mut Vec<u8>, next: Option<String>) -> Result<(), Error> {
+fn close(bytes: &mut Vec<u8>, next: Option<String>, auth_expands: bool) -> Result<(), Error> {
     if let Some(next) = next {
         let harmless = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if next.len() > limits::NEXT_CHARS || !next.bytes().all(harmless) {
@@ -60,6 +64,9 @@ fn close(bytes: &mut Vec<u8>, next: Option<String>) -> Result<(), Error> {
         bytes.extend(NEXT);
         bytes.extend(next.as_bytes());
         bytes.push(b'"');
+    }
+    if auth_expands {
+        bytes.extend(EXPANDS);
     }
     bytes.push(b'}');
     Ok(())
@@ -76,6 +83,7 @@ pub(crate) fn found(
     wanted: &Wanted<'_>,
     groups: &[RefinementGroup],
     more: bool,
+    auth_expands: bool,
     next: impl FnOnce(usize) -> Result<String, Error>,
 ) -> Result<(Vec<u8>, Vec<LanguageTag>), Error> {
     let room = wanted.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
@@ -107,7 +115,7 @@ pub(crate) fn found(
     bytes.extend(&refinements);
     let is_last = !more && count == wanted.documents.len();
     let next = (!is_last && count > 0).then(|| next(count)).transpose()?;
-    close(&mut bytes, next)?;
+    close(&mut bytes, next, auth_expands)?;
     Ok((bytes, languages))
 }
 
@@ -130,11 +138,12 @@ pub(crate) fn values(values: &[Vec<u8>], next: Option<String>) -> Result<Vec<u8>
     let mut bytes = HEAD.to_vec();
     bytes.extend(values.join(&b','));
     bytes.push(b']');
-    close(&mut bytes, next)?;
+    // Definitions are the same for everybody who sees what they belong to.
+    close(&mut bytes, next, false)?;
     Ok(bytes)
 }
 
-/// One document as it is retrieved by itself, with `odp_version`, in the best language.
+/// One document as it is retrieved by itself, with `odp_version` and, if so, `auth_expands`, in the best language.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::Io`].
@@ -144,8 +153,14 @@ pub fn document(
     id: &str,
     representation: Representation,
     preferred: &[LanguageTag],
+    auth_expands: bool,
 ) -> Result<Item, Error> {
+    let head = if auth_expands {
+        EXPANDING_HEAD
+    } else {
+        DOCUMENT_HEAD
+    };
     generation
-        .get_with_head(kind, id, representation, preferred, DOCUMENT_HEAD)?
+        .get_with_head(kind, id, representation, preferred, head)?
         .ok_or(Error::NotFound)
 }

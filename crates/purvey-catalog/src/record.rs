@@ -1,11 +1,13 @@
 //! Records: one Collection or Offering in its default language, with its translations.
 //!
 //! A record is stored as one JSON object: the wire members of the default language, without `odp_version`, and `translations`, an
-//! object from language tags to `{name?, description?, attributes?}`. Translated attributes are a JSON Merge Patch (RFC 7396) on
+//! object from language tags to `{name?, description?, attributes?}`, and `audience`, who may see it (everybody when it is absent);
+//! neither is ever on the wire. Translated attributes are a JSON Merge Patch (RFC 7396) on
 //! the default ones: members that a translation does not name stay as they are, so numbers and codes are written once.
 
 mod size;
 
+use crate::access;
 use crate::manifest::Manifest;
 use purvey_odp::collection::Collection;
 use purvey_odp::identity::ResourceType;
@@ -20,8 +22,13 @@ use size::Size;
 
 /// The stored member that holds translations.
 const TRANSLATIONS: &str = "translations";
-/// What surrounds one item on a page: version, items, the longest `next`, and a spliced `language` of 35 characters.
-const ENVELOPE_BYTES: usize = r#"{"odp_version":"1.0","items":[],"next":""}"#.len()
+/// The member that no record has by itself.
+const AUTH_EXPANDS: &str = "auth_expands";
+/// The stored member that names who may see the record.
+const AUDIENCE: &str = "audience";
+/// What surrounds one item on a page: version, items, the longest `next`, `auth_expands`, and a spliced `language` of 35 characters.
+const ENVELOPE_BYTES: usize = r#"{"odp_version":"1.0","items":[],"next":"","auth_expands":true}"#
+    .len()
     + limits::NEXT_CHARS
     + r#""language":"","#.len()
     + 35;
@@ -33,6 +40,7 @@ const ITEM_DEPTH: usize = limits::JSON_DEPTH - 2;
 pub struct Record {
     kind: ResourceType,
     wire: Value,
+    audience: Vec<String>,
     translations: Vec<Translation>,
 }
 
@@ -44,7 +52,7 @@ struct Translation {
 }
 
 impl Record {
-    /// The record that `value` is: wire members (with or without `odp_version`) and optional `translations`.
+    /// The record that `value` is: wire members (with or without `odp_version`) and optional `translations` and `audience`.
     ///
     /// # Errors
     /// Every rule broken: the wire rules (ODP §4), languages, attributes against their schema in every language, and the bound
@@ -72,6 +80,16 @@ impl Record {
             .shift_remove(TRANSLATIONS)
             .map(|value| translations(report, &place.key(TRANSLATIONS), value, kind))
             .unwrap_or_default();
+        let audience = map
+            .shift_remove(AUDIENCE)
+            .and_then(|value| access::read(report, &place.key(AUDIENCE), value))
+            .unwrap_or_default();
+        if map.shift_remove(AUTH_EXPANDS).is_some() {
+            report.add(
+                &place.key(AUTH_EXPANDS),
+                "Must be absent: auth_expands of the manifest's [service] says where it stands.",
+            );
+        }
         let placement = if map.contains_key("odp_version") {
             Placement::TopLevel
         } else {
@@ -93,6 +111,7 @@ impl Record {
         let record = Self {
             kind,
             wire,
+            audience,
             translations,
         };
         record.check_languages(report, place, context.default_language());
@@ -113,12 +132,17 @@ impl Record {
                 .shift_remove(TRANSLATIONS)
                 .map(|value| translations(&mut report, &Place::ROOT.key(TRANSLATIONS), value, kind))
                 .unwrap_or_default();
+            let audience = map
+                .shift_remove(AUDIENCE)
+                .and_then(|value| access::read(&mut report, &Place::ROOT.key(AUDIENCE), value))
+                .unwrap_or_default();
             if !map.get("id").is_some_and(Value::is_string) {
                 report.add(&Place::ROOT, "Must have the member id.");
             }
             Self {
                 kind,
                 wire: Value::Object(map),
+                audience,
                 translations,
             }
         });
@@ -133,6 +157,11 @@ impl Record {
     /// The stored form.
     pub fn into_stored(self) -> Value {
         let mut wire = self.wire;
+        if !self.audience.is_empty()
+            && let Value::Object(map) = &mut wire
+        {
+            map.insert(AUDIENCE.to_owned(), self.audience.into());
+        }
         if !self.translations.is_empty() {
             let translations = self
                 .translations
@@ -148,7 +177,7 @@ impl Record {
 
     /// The stored form as JSON text.
     pub fn to_stored_bytes(&self) -> Vec<u8> {
-        if self.translations.is_empty() {
+        if self.translations.is_empty() && self.audience.is_empty() {
             crate::render::bytes(&self.wire)
         } else {
             crate::render::bytes(&self.to_stored())
@@ -185,6 +214,11 @@ impl Record {
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
+    }
+
+    /// The audiences that may see it; empty: everybody.
+    pub fn audience(&self) -> &[String] {
+        &self.audience
     }
 
     /// The language of its default texts, when it is not the Service's.

@@ -27,6 +27,8 @@ pub struct Rendered {
     pub has_language: bool,
     /// The Collections that it names: those that an Offering is a direct member of, the parents of a Collection.
     pub collections: Vec<String>,
+    /// The audiences that may see it; empty: everybody.
+    pub audience: Vec<String>,
 }
 
 /// Renders a record under a manifest.
@@ -53,6 +55,7 @@ pub fn render(record: &Record, manifest: &Manifest) -> Rendered {
         variants,
         has_language: full.get("language").is_some(),
         collections: record.collection_ids().map(str::to_owned).collect(),
+        audience: record.audience().to_vec(),
     }
 }
 
@@ -155,7 +158,7 @@ impl TersePlan {
     }
 
     /// The Terse Representation of a Full one, as JSON text.
-    fn render(&self, full: &Value) -> Vec<u8> {
+    pub(crate) fn render(&self, full: &Value) -> Vec<u8> {
         let mut terse = Value::Object(self.apply(full));
         if let Some(fields) = detail_fields(full, &terse)
             && let Value::Object(map) = &mut terse

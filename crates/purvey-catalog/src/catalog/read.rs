@@ -4,7 +4,7 @@ use super::{Catalog, Document, ListRequest, Listing, Page, Snapshot};
 use crate::access::Access;
 use crate::cursor::{Cursor, Expected, expiry};
 use crate::error::Error;
-use crate::generation::{ListQuery, ListScope};
+use crate::generation::{Generation, ListQuery, ListScope};
 use crate::page;
 use bytes::Bytes;
 use purvey_odp::identity::ResourceType;
@@ -70,8 +70,10 @@ impl Catalog {
     ///
     /// # Errors
     /// Failures of the disk.
-    pub fn view(&self, _access: &Access) -> Result<Arc<Snapshot>, Error> {
-        Ok(self.current())
+    pub fn view(&self, access: &Access) -> Result<Arc<Snapshot>, Error> {
+        let current = self.current();
+        let now = Arc::clone(&current.generation);
+        Ok(current.seen(access, &now))
     }
 
     /// What this caller's continuations into generation `number` are answered from: what the caller saw then, but for what exists
@@ -79,16 +81,21 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Error::CursorExpired`] when the generation is gone; failures of the disk.
-    pub fn view_of(&self, number: u64, _access: &Access) -> Result<Arc<Snapshot>, Error> {
-        let current = self.current();
-        if current.generation.number() == number {
-            return Ok(current);
+    pub fn view_of(&self, number: u64, access: &Access) -> Result<Arc<Snapshot>, Error> {
+        let mut current = self.current();
+        if current.generation.number() < number {
+            // Another process published it and answered from it before this one looked.
+            self.inner.generations.refresh()?;
+            self.inner.adopt()?;
+            current = self.current();
+        }
+        let now = Arc::clone(&current.generation);
+        if now.number() == number {
+            return Ok(current.seen(access, &now));
         }
         let generation = self.inner.generations.get(number)?;
-        Ok(Arc::new(super::snapshot(
-            &self.inner.manifests,
-            generation,
-        )?))
+        let then = Arc::new(super::snapshot(&self.inner.manifests, generation)?);
+        Ok(then.seen(access, &now))
     }
 
     /// The Service Document in the language that the caller likes best (ODP §2).
@@ -199,7 +206,12 @@ impl Catalog {
         let snapshot = self.view(access)?;
         let preferred = snapshot.preferred(accept_language);
         let generation = &snapshot.generation;
-        let item = page::document(generation, kind, id, representation, &preferred)?;
+        let operation = match kind {
+            ResourceType::Collection => Operation::GetCollection,
+            ResourceType::Offering => Operation::GetOffering,
+        };
+        let expands = snapshot.auth_expands(operation, access.digest());
+        let item = page::document(generation, kind, id, representation, &preferred, expands)?;
         Ok(Document {
             bytes: Bytes::from(item.bytes),
             language: match item.language {
@@ -243,7 +255,8 @@ impl Catalog {
             representation: cursor.representation,
             preferred: &preferred,
         };
-        let body = page::page(generation, &query, |last_id| {
+        let expands = snapshot.auth_expands(operation.operation(), cursor.access);
+        let body = page::page(generation, &query, expands, |last_id| {
             let expires = expiry(self.inner.options.clock.now());
             // Durable before the continuation leaves.
             self.inner.generations.pin(generation.number(), expires)?;
@@ -268,6 +281,25 @@ impl Catalog {
 }
 
 impl Snapshot {
+    /// What a caller sees of it, with what is hidden from the caller in `now`.
+    fn seen(self: Arc<Self>, access: &Access, now: &Generation) -> Arc<Self> {
+        let generation = self.generation.view(access, &self.manifest, now);
+        if Arc::ptr_eq(&generation, &self.generation) {
+            return self;
+        }
+        Arc::new(Self {
+            languages: generation.languages(&self.manifest),
+            manifest: Arc::clone(&self.manifest),
+            generation,
+        })
+    }
+
+    /// Whether responses of an operation tell the caller with this [`Access::digest`] that authentication can expand them: only the
+    /// anonymous, and only where the manifest says so (ODP §3).
+    pub fn auth_expands(&self, operation: Operation, access: u64) -> bool {
+        access == 0 && self.manifest.service().auth_expands(operation)
+    }
+
     /// The languages of this catalog in the order in which Lookup takes them for this caller; each resource has the first that
     /// it is translated to, else its own.
     pub fn preferred(&self, accept_language: &AcceptLanguage) -> Vec<LanguageTag> {

@@ -255,8 +255,9 @@ impl Catalog {
             max_bytes: limits::PAGE_BYTES,
         };
         let groups = &hits.refinements;
+        let expands = snapshot.auth_expands(operation, cursor.access);
         let (bytes, mut languages) =
-            page::found(generation, &wanted, groups, hits.more, |count| {
+            page::found(generation, &wanted, groups, hits.more, expands, |count| {
                 let last = count.checked_sub(1).and_then(|at| hits.documents.get(at));
                 let last = last.ok_or(Error::NotFound)?;
                 let path = format!("{}/{path}", snapshot.manifest.endpoint_base());

@@ -60,7 +60,7 @@ pub struct Snapshot {
     pub generation: Arc<Generation>,
     /// Its manifest.
     pub manifest: Arc<Manifest>,
-    /// Every language that something in it is written in, the Service's own first.
+    /// Every language that something seen in it is written in, the Service's own first.
     pub languages: Arc<[LanguageTag]>,
 }
 

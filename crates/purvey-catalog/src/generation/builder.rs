@@ -7,6 +7,7 @@ use crate::Error;
 use crate::segment::{Segment, SegmentId, TextPlan, merge};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Segments of one tier that are left alone.
@@ -55,10 +56,7 @@ impl GenerationBuilder {
         for part in &mut self.parts[slot(kind)] {
             kill_replaced(part, &segment);
         }
-        self.parts[slot(kind)].push(Part {
-            segment,
-            dead: Arc::default(),
-        });
+        self.parts[slot(kind)].push(Part::new(segment, RoaringBitmap::new()));
         Ok(())
     }
 
@@ -107,7 +105,7 @@ impl GenerationBuilder {
     fn merge_parts(&mut self, kind: ResourceType, chosen: &[SegmentId]) -> Result<(), Error> {
         let parts = &mut self.parts[slot(kind)];
         let is_chosen = |part: &Part| chosen.contains(&part.segment.segment_id());
-        let sources: Vec<(&Segment, &roaring::RoaringBitmap)> = parts
+        let sources: Vec<(&Segment, &RoaringBitmap)> = parts
             .iter()
             .filter(|part| is_chosen(part))
             .map(|part| (part.segment.as_ref(), part.dead.as_ref()))
@@ -121,10 +119,7 @@ impl GenerationBuilder {
         )?;
         let merged = merged.map(|id| self.registry.open(id)).transpose()?;
         parts.retain(|part| !is_chosen(part));
-        parts.extend(merged.map(|segment| Part {
-            segment,
-            dead: Arc::default(),
-        }));
+        parts.extend(merged.map(|segment| Part::new(segment, RoaringBitmap::new())));
         Ok(())
     }
 
@@ -151,13 +146,7 @@ impl GenerationBuilder {
     }
 
     pub(super) fn into_generation(self, number: u64, epoch: u64) -> Generation {
-        Generation {
-            number,
-            epoch,
-            meta: self.meta,
-            parts: self.parts,
-            lazy: super::search::Lazy::default(),
-        }
+        Generation::new(number, epoch, self.meta, self.parts)
     }
 }
 

@@ -54,8 +54,17 @@ impl Generation {
                 .variant
                 .and_then(|at| segment.variant_span(region, *ordinal, at));
             let span = variant.unwrap_or_else(|| segment.span(region, *ordinal, *ordinal));
+            let redacted = part.redacted(
+                self.sight.as_ref(),
+                wanted.kind,
+                wanted.representation,
+                *ordinal,
+                choice.variant,
+            )?;
             let splice = if choice.splice { lookup.splice() } else { "" };
-            let len = (span.end - span.start) as usize + splice.len() + usize::from(count > 0);
+            let stored = (span.end - span.start) as usize;
+            let item = redacted.as_ref().map_or(stored, Vec::len);
+            let len = item + splice.len() + usize::from(count > 0);
             if count > 0 && out.len() - start + len > wanted.max_bytes {
                 return Ok(count);
             }
@@ -64,7 +73,10 @@ impl Generation {
             }
             out.push(b'{');
             out.extend(splice.as_bytes());
-            segment.read(&(span.start + 1..span.end), out)?;
+            match &redacted {
+                Some(item) => out.extend(item.get(1..).unwrap_or_default()),
+                None => segment.read(&(span.start + 1..span.end), out)?,
+            }
             let language = segment.languages().get(usize::from(choice.language));
             languages.extend(language.filter(|tag| !languages.contains(tag)).cloned());
         }

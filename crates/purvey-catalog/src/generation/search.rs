@@ -2,7 +2,7 @@
 
 use super::{Generation, Part, slot};
 use crate::Error;
-use crate::search::{Bitset, Columns, FilterCache, Members, SearchIndex, SearchSegment};
+use crate::search::{Bitset, FilterCache, Members, SearchIndex, SearchSegment};
 use crate::text::{TextConfig, TextSearch};
 use parking_lot::Mutex;
 use purvey_odp::identity::ResourceType;
@@ -60,7 +60,8 @@ impl Generation {
         }
         let segments = self.parts[slot(kind)].iter().map(|part| {
             let ids = Arc::clone(&part.segment);
-            Ok(SearchSegment::new(part.columns()?, ids, &part.dead))
+            let columns = self.columns_of(part, kind)?;
+            Ok(SearchSegment::new(columns, ids, &part.dead))
         });
         let segments: Result<Vec<_>, Error> = segments.collect();
         let index = Arc::new(SearchIndex::new(segments?, Arc::clone(cache)));
@@ -163,13 +164,6 @@ impl Generation {
                 set
             });
         Members::new(sets.collect())
-    }
-}
-
-impl Part {
-    /// The columns to search in.
-    fn columns(&self) -> Result<Arc<Columns>, Error> {
-        self.segment.columns()
     }
 }
 

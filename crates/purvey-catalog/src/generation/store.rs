@@ -364,17 +364,10 @@ impl Generations {
                 if dead.max().is_some_and(|last| last >= segment.len()) {
                     return Err(corrupt(&path, "it does not match its segments"));
                 }
-                let dead = Arc::new(dead);
-                parts.push(Part { segment, dead });
+                parts.push(Part::new(segment, dead));
             }
         }
-        Ok(Generation {
-            number,
-            epoch: file.epoch,
-            meta,
-            parts,
-            lazy: super::search::Lazy::default(),
-        })
+        Ok(Generation::new(number, file.epoch, meta, parts))
     }
 
     fn load_meta(&self, digest: u128) -> Result<Meta, Error> {

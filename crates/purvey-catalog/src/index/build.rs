@@ -1,5 +1,6 @@
 //! One segment for each kind of resource, from the rows that changed.
 
+use crate::access;
 use crate::error::Error;
 use crate::generation::{GenerationBuilder, Generations, IndexLock};
 use crate::manifest::Manifest;
@@ -258,7 +259,11 @@ impl<'a> Growing<'a> {
                 full,
             });
         }
-        let postings: Vec<&str> = rendered.collections.iter().map(String::as_str).collect();
+        let audience = rendered.audience.iter().map(|name| access::posting(name));
+        let restricted = (!rendered.audience.is_empty()).then(|| access::RESTRICTED.to_owned());
+        let reserved: Vec<String> = restricted.into_iter().chain(audience).collect();
+        let postings = rendered.collections.iter().chain(&reserved);
+        let postings: Vec<&str> = postings.map(String::as_str).collect();
         writer.push(&Entry {
             id,
             terse: &rendered.terse,

@@ -15,8 +15,8 @@ use purvey_odp::value::ScalarType;
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-/// The wire members that a mapping may give.
-const MEMBERS: [&str; 11] = [
+/// The members that a mapping may give: those of the wire, and who may see the record.
+const MEMBERS: [&str; 12] = [
     "id",
     "name",
     "description",
@@ -28,6 +28,7 @@ const MEMBERS: [&str; 11] = [
     "schema",
     "attributes",
     "actions",
+    "audience",
 ];
 
 /// A compiled `[records]` table.

@@ -5,7 +5,7 @@ use super::{closed, note};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
 use purvey_odp::report::{Invalid, Place, Report};
-use purvey_odp::service::{Operation, ServiceDocument};
+use purvey_odp::service::{Authentication, Operation, ServiceDocument};
 use purvey_odp::shape;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,9 @@ pub struct Service {
     translations: Vec<(LanguageTag, Map<String, Value>)>,
     http: Value,
     endpoint_base: String,
+    /// Of the operations that are not `not-required`.
+    authentication: Vec<(Operation, Authentication)>,
+    auth_expands: Vec<Operation>,
 }
 
 impl Service {
@@ -75,6 +78,15 @@ impl Service {
                 members.insert(name.to_owned(), value);
             }
         }
+        let authentication = shape::optional(
+            report,
+            place,
+            &mut map,
+            "authentication",
+            |report, place, value| read_authentication(report, place, value, &members),
+        );
+        let auth_expands =
+            shape::optional(report, place, &mut map, "auth_expands", read_operations);
         closed(report, place, &map);
         let mut http = json!({ "endpoint_base": endpoint_base });
         if let (Some(openapi), Value::Object(http)) = (members.shift_remove("openapi"), &mut http) {
@@ -96,6 +108,8 @@ impl Service {
             translations,
             http,
             endpoint_base,
+            authentication: authentication.unwrap_or_default(),
+            auth_expands: auth_expands.unwrap_or_default(),
         };
         for language in service.languages() {
             service.check(report, place, language);
@@ -144,6 +158,25 @@ impl Service {
         self.endpoint_base.trim_end_matches('/')
     }
 
+    /// Whether an operation wants authentication (ODP §2).
+    pub fn authentication(&self, operation: Operation) -> Authentication {
+        let named = self
+            .authentication
+            .iter()
+            .find(|(name, _)| *name == operation);
+        named.map_or(Authentication::NotRequired, |(_, wanted)| *wanted)
+    }
+
+    /// Whether responses of an operation tell the anonymous that authentication can expand them (ODP §3).
+    pub fn auth_expands(&self, operation: Operation) -> bool {
+        self.auth_expands.contains(&operation)
+    }
+
+    /// Whether Agents can enroll here, by AEP (ODP §13).
+    pub fn enrollment(&self) -> bool {
+        has_enrollment(&self.members)
+    }
+
     fn translation(&self, language: &LanguageTag) -> Option<&Map<String, Value>> {
         if *language == self.language {
             return None;
@@ -172,9 +205,10 @@ impl Service {
         map.insert("http".to_owned(), self.http.clone());
         let operations: Vec<Value> = operations
             .iter()
-            .map(
-                |operation| json!({ "name": operation.as_str(), "authentication": "not-required" }),
-            )
+            .map(|operation| {
+                let authentication = self.authentication(*operation).as_str();
+                json!({ "name": operation.as_str(), "authentication": authentication })
+            })
             .collect();
         map.insert("operations".to_owned(), operations.into());
         let mut value = Value::Object(map);
@@ -195,6 +229,61 @@ impl Service {
         }
         ServiceDocument::validate(value)
     }
+}
+
+fn has_enrollment(members: &Map<String, Value>) -> bool {
+    let protocols = members.get("protocols");
+    protocols.is_some_and(|protocols| protocols.get("enrollment").is_some())
+}
+
+/// `authentication`: a table from operations to what they want.
+fn read_authentication(
+    report: &mut Report,
+    place: &Place<'_>,
+    value: Value,
+    members: &Map<String, Value>,
+) -> Option<Vec<(Operation, Authentication)>> {
+    let mut out = Vec::new();
+    for (name, value) in shape::object(report, place, value)? {
+        let place = place.key(&name);
+        let operation = read_operation(report, &place, &name);
+        let authentication = Authentication::read(report, &place, value);
+        let (Some(operation), Some(authentication)) = (operation, authentication) else {
+            continue;
+        };
+        if authentication == Authentication::NotRequired {
+            continue;
+        }
+        if !has_enrollment(members) {
+            report.add(
+                &place,
+                "Must be not-required, since no enrollment protocol is advertised: [service.protocols] has no enrollment.",
+            );
+            continue;
+        }
+        out.push((operation, authentication));
+    }
+    Some(out)
+}
+
+/// `auth_expands`: the operations, or `true` for all of them.
+fn read_operations(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Vec<Operation>> {
+    if value == Value::Bool(true) {
+        return Some(Operation::ALL.to_vec());
+    }
+    let most = Operation::ALL.len();
+    shape::list(report, place, value, 1..=most, |report, place, value| {
+        let name = shape::string(report, place, value)?;
+        read_operation(report, place, &name)
+    })
+}
+
+fn read_operation(report: &mut Report, place: &Place<'_>, name: &str) -> Option<Operation> {
+    let operation = Operation::from_name(name);
+    if operation.is_none() {
+        report.add(place, "Is not an operation of the protocol.");
+    }
+    operation
 }
 
 fn read_translations(

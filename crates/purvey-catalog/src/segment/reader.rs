@@ -231,6 +231,13 @@ impl Segment {
         named.get(at).map(|entry| entry.1)
     }
 
+    /// Every document that names a language, and every variant, with the index of the language in the table.
+    pub(crate) fn named_entries(&self) -> impl Iterator<Item = (u32, u16)> {
+        let variants = self.index.variants.iter();
+        let variants = variants.map(|variant| (variant.ordinal, variant.language));
+        self.index.named.iter().copied().chain(variants)
+    }
+
     /// The languages of a document's variants, in the order in which they were written.
     pub(crate) fn variant_languages(&self, ordinal: u32) -> impl ExactSizeIterator<Item = u16> {
         self.index
@@ -300,7 +307,7 @@ impl Segment {
         self.starts[3]
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 

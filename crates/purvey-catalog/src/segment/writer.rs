@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     /// Index, in the segment's language table, of the language that the item names in `language`; `None` when it names none: then it is in the table's
     /// first.
     pub language: Option<u16>,
-    /// Collections that it is a direct member of.
+    /// Collections that it is a direct member of, or the parents of a Collection; and, under keys that no Collection has, who may see it.
     pub postings: &'a [&'a str],
 }
 

@@ -1,5 +1,6 @@
 //! The ODP paths: the Service Document, the operations below `http.endpoint_base`, attribute schemas.
 
+mod auth;
 pub(crate) mod problem;
 mod query;
 mod respond;
@@ -20,6 +21,7 @@ use purvey_odp::{
     identity::ResourceType,
     language::{AcceptLanguage, LanguageTag},
     offering::Representation,
+    service::Operation,
 };
 
 /// Path of the Service Document (ODP §2).
@@ -83,6 +85,16 @@ impl<'a> Target<'a> {
             _ => None,
         }
     }
+
+    /// The operation that it belongs to; everything else is public.
+    fn operation(&self) -> Option<Operation> {
+        match self {
+            Self::List(listing) => Some(listing.operation()),
+            Self::Get(ResourceType::Collection, _) => Some(Operation::GetCollection),
+            Self::Get(ResourceType::Offering, _) => Some(Operation::GetOffering),
+            Self::Service | Self::Schema(_) | Self::Nothing => None,
+        }
+    }
 }
 
 async fn respond(catalog: &Catalog, parts: &Parts, target: Target<'_>) -> Response {
@@ -102,7 +114,12 @@ async fn read(catalog: &Catalog, parts: &Parts, target: Target<'_>) -> Result<Re
     let headers = &parts.headers;
     let media = match target {
         Target::Schema(_) => Media::Schema,
+        Target::Service => Media::Service,
         _ => Media::Document,
+    };
+    let access = match target.operation() {
+        Some(operation) => auth::access(catalog, headers, operation)?,
+        None => Access::public(),
     };
     media.negotiate(headers)?;
     let (body, language) = match target {
@@ -112,20 +129,14 @@ async fn read(catalog: &Catalog, parts: &Parts, target: Target<'_>) -> Result<Re
         Target::Get(kind, id) => {
             let wanted = query::retrieval(parts.uri.query()).map_err(Failure::InvalidRequest)?;
             let representation = representation(wanted, Representation::Full);
-            single(catalog.get(
-                kind,
-                id,
-                representation,
-                &languages(headers),
-                &Access::public(),
-            )?)
+            single(catalog.get(kind, id, representation, &languages(headers), &access)?)
         }
         Target::List(operation) => {
             let query = query::list(parts.uri.query()).map_err(Failure::InvalidRequest)?;
-            several(list(catalog, headers, operation, query)?)
+            several(list(catalog, headers, operation, query, &access)?)
         }
     };
-    Ok(respond::representation(&parts.method, headers, media, language, body).await)
+    Ok(respond::representation(&parts.method, headers, media, &access, language, body).await)
 }
 
 fn list(
@@ -133,9 +144,10 @@ fn list(
     headers: &HeaderMap,
     operation: Listing,
     query: ListQuery<'_>,
+    access: &Access,
 ) -> Result<Page, Failure> {
     Ok(match query {
-        ListQuery::Continue { cursor } => catalog.resume(&operation, &cursor, &Access::public())?,
+        ListQuery::Continue { cursor } => catalog.resume(&operation, &cursor, access)?,
         ListQuery::First {
             representation: wanted,
             limit,
@@ -144,7 +156,7 @@ fn list(
             representation: representation(wanted, Representation::Terse),
             limit,
             accept_language: languages(headers),
-            access: Access::public(),
+            access: access.clone(),
         })?,
     })
 }

@@ -5,7 +5,7 @@ use crate::Response;
 use axum::body::Body;
 use http::{
     HeaderValue, Method, StatusCode,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use purvey_catalog::Error;
 use purvey_odp::{
@@ -18,11 +18,22 @@ use purvey_odp::{
 pub(crate) enum Failure {
     InvalidRequest(Vec<InvalidParam>),
     NotFound,
+    /// Something was presented that lets nobody in, or nothing where something has to be.
+    NotAuthenticated {
+        /// Whether it was a bearer token.
+        invalid_token: bool,
+        /// Whether Agents can enroll.
+        enrollment: bool,
+    },
     MethodNotAllowed,
     NotAcceptable(&'static str),
     ContinuationExpired,
-    RateLimited { retry_after: u64 },
-    Unavailable { retry_after: u64 },
+    RateLimited {
+        retry_after: u64,
+    },
+    Unavailable {
+        retry_after: u64,
+    },
     Internal,
 }
 
@@ -32,6 +43,13 @@ impl Failure {
         match self {
             Self::InvalidRequest(params) => Problem::invalid_request(params.clone()),
             Self::NotFound => Problem::not_found(),
+            Self::NotAuthenticated {
+                invalid_token: true,
+                ..
+            } => Problem::not_authenticated()
+                .with_detail("The token is unknown, revoked or expired; without one, what is public can be read."),
+            Self::NotAuthenticated { .. } => Problem::not_authenticated()
+                .with_detail("Present a token of this Service as Authorization: Bearer, and nothing else."),
             Self::MethodNotAllowed => other(
                 "METHOD_NOT_ALLOWED",
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -72,6 +90,19 @@ impl Failure {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after } => {
                 headers.insert(RETRY_AFTER, retry_after.into());
+            }
+            Self::NotAuthenticated {
+                invalid_token,
+                enrollment,
+            } => {
+                let challenge = match invalid_token {
+                    true => "Bearer error=\"invalid_token\"",
+                    false => "Bearer",
+                };
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+                if enrollment {
+                    headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("AEP"));
+                }
             }
             Self::MethodNotAllowed => {
                 headers.insert(ALLOW, ALLOW_READ);

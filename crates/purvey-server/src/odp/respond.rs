@@ -9,9 +9,11 @@ use http::{
     header::{
         ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
         ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-        CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY,
+        CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
+        VARY,
     },
 };
+use purvey_catalog::Access;
 use purvey_odp::media;
 
 /// What the ODP paths answer to.
@@ -20,8 +22,10 @@ pub(super) const ALLOW_READ: HeaderValue = HeaderValue::from_static("GET, HEAD, 
 /// The kind of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Media {
-    /// `application/odp+json`: varies with the language too.
+    /// `application/odp+json`: varies with the language and with who asks.
     Document,
+    /// The Service Document: the same for everybody.
+    Service,
     /// `application/schema+json`
     Schema,
 }
@@ -29,14 +33,15 @@ pub(super) enum Media {
 impl Media {
     const fn essence(self) -> &'static str {
         match self {
-            Self::Document => media::ODP,
+            Self::Document | Self::Service => media::ODP,
             Self::Schema => media::SCHEMA,
         }
     }
 
     const fn vary(self) -> &'static str {
         match self {
-            Self::Document => "Accept, Accept-Encoding, Accept-Language",
+            Self::Document => "Accept, Accept-Encoding, Accept-Language, Authorization",
+            Self::Service => "Accept, Accept-Encoding, Accept-Language",
             Self::Schema => "Accept, Accept-Encoding",
         }
     }
@@ -65,11 +70,13 @@ impl Media {
     }
 }
 
-/// Answers with `body`: its entity tag, 304 when the caller has it, the coding it prefers, no body for HEAD.
+/// Answers with `body`: its entity tag, 304 when the caller has it, the coding it prefers, no body for HEAD. What only some may see is
+/// kept out of shared caches.
 pub(super) async fn representation(
     method: &Method,
     request: &HeaderMap,
     media: Media,
+    access: &Access,
     language: Option<HeaderValue>,
     body: Bytes,
 ) -> Response {
@@ -105,11 +112,14 @@ pub(super) async fn representation(
     let headers = response.headers_mut();
     headers.insert(ETAG, tag);
     headers.insert(VARY, HeaderValue::from_static(media.vary()));
+    if !access.is_public() {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private"));
+    }
     share(headers);
     response
 }
 
-/// Lets pages of any origin read the response: everything under the ODP paths is public, and no cookie counts there.
+/// Lets pages of any origin read the response: no cookie counts under the ODP paths, and a page that knows a token may use it.
 pub(super) fn share(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(
@@ -131,7 +141,7 @@ pub(super) fn options() -> Response {
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static(
-            "Accept, Accept-Language, Content-Type, If-None-Match, X-Request-Id",
+            "Accept, Accept-Language, Authorization, Content-Type, If-None-Match, X-Request-Id",
         ),
     );
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));

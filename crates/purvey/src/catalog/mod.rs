@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod progress;
+mod token;
 
 use crate::failure::{FAILED, Failure, print, say};
 use clap::Subcommand;
@@ -24,6 +25,9 @@ pub(crate) enum CatalogCommand {
     Stats(Inspect),
     /// Verify a catalog: checksums, and every record against what is served
     Check(Inspect),
+    /// Make, list and revoke the tokens of those who may see records with an audience
+    #[command(subcommand)]
+    Token(token::TokenCommand),
 }
 
 /// Which catalog, and how to say it.
@@ -44,6 +48,7 @@ pub(crate) fn run(command: CatalogCommand) -> Result<ExitCode, Failure> {
         CatalogCommand::Export(export) => export.run(),
         CatalogCommand::Stats(inspect) => stats(&inspect),
         CatalogCommand::Check(inspect) => check(&inspect),
+        CatalogCommand::Token(command) => command.run(),
     }
 }
 
