@@ -8,17 +8,21 @@
 //! and variant), [search columns](crate::search::Columns), index, footer (lengths of the six parts, flags, xxh3 of the index, xxh3 of the footer). Index
 //! and footer are checked when a segment is opened, columns when they are first used, items when they are merged or verified.
 //!
+//! Flag 1: beside the segment stands its [text index](crate::text), in a file of its own that is part of it: opened, verified and deleted with it.
+//!
 //! Format 1 has neither columns nor flags. It is read, so that what was begun is finished, but it cannot be searched.
 
 pub(crate) mod codec;
 mod index;
 mod merge;
 mod reader;
+mod texts;
 mod writer;
 
 pub(crate) use merge::merge;
 pub(crate) use reader::Region;
 pub use reader::Segment;
+pub use texts::TextPlan;
 pub use writer::{Entry, SegmentWriter, Variant};
 
 use codec::Frame;
@@ -30,6 +34,8 @@ const FRAME: Frame = Frame {
 };
 const HEADER_BYTES: u64 = 16;
 const FOOTER_BYTES: u64 = 72;
+/// The flag of a segment with a text index beside it.
+const WITH_TEXT: u64 = 1;
 
 /// Longest item, in bytes; far above what the protocol lets any record be.
 pub const ITEM_BYTES: usize = 1 << 24;
@@ -44,10 +50,16 @@ impl SegmentId {
         dir.join(format!("{self}.seg"))
     }
 
-    /// The segment that a file name stands for.
+    /// The file of its text index there.
+    pub fn text_path(self, dir: &Path) -> PathBuf {
+        dir.join(format!("{self}.text"))
+    }
+
+    /// The segment that a file belongs to, by its name.
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         let digits = name
             .strip_suffix(".seg")
+            .or_else(|| name.strip_suffix(".text"))
             .filter(|digits| digits.len() == 16)?;
         u64::from_str_radix(digits, 16).ok().map(Self)
     }

@@ -40,10 +40,11 @@ async fn the_service_document_advertises_what_works() {
             "get-offering",
             "list-collection-offerings",
             "list-collections",
-            "list-offerings"
+            "list-offerings",
+            "search-collections",
+            "search-offerings"
         ]
     );
-    assert!(body.get("search_capabilities").is_none());
 }
 
 #[tokio::test]

@@ -8,13 +8,13 @@ use crate::cursor::{Cursor, Expected, Request, SearchPlace, expiry};
 use crate::error::Error;
 use crate::generation::{Scope, Wanted};
 use crate::page;
-use crate::search::{After, Hit, Hits, Order, Query, Trace};
+use crate::search::{After, Hit, Hits, Order, Query, TextMatch, Trace};
+use crate::text::{TextQuery, TextSearch};
 use bytes::Bytes;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::AcceptLanguage;
 use purvey_odp::limits;
 use purvey_odp::offering::Representation;
-use purvey_odp::report::Invalid;
 use purvey_odp::request::{CollectionSearchRequest, OfferingSearchRequest, ParentConstraint};
 use purvey_odp::service::Operation;
 use serde_json::Value;
@@ -153,7 +153,6 @@ impl Catalog {
         }
         let effective = manifest.effective_capabilities(collection.map(|id| id.as_str()));
         let resolved = request.resolve(effective)?;
-        refuse_text(request.query())?;
         let index = generation.search_index(ResourceType::Offering, &self.inner.filters)?;
         let scope = collection.map(|id| {
             let id = id.as_str().to_owned();
@@ -168,12 +167,14 @@ impl Catalog {
             (None, Some(_)) => Order::Relevance,
             (None, None) => default().map_or(Order::Id, |sort| Order::Keys(sort.keys())),
         };
+        let texts = texts(snapshot, ResourceType::Offering, request.query())?;
+        let text = texts.as_ref().map(Texts::query).transpose()?;
         phases.prepared();
         let query = Query {
             filters: resolved.filters(),
             collection,
             scope: scope.as_deref(),
-            text: None,
+            text: text.as_ref().map(|text| text as &dyn TextMatch),
             order,
             after: after(&cursor),
             limit: limit(&cursor),
@@ -208,14 +209,15 @@ impl Catalog {
                 Some(Scope::Children(id.to_owned()))
             }
         };
-        refuse_text(request.query())?;
         let index = generation.search_index(ResourceType::Collection, &self.inner.filters)?;
         let scope = scope.map(|scope| generation.scope(&scope));
+        let texts = texts(snapshot, ResourceType::Collection, request.query())?;
+        let text = texts.as_ref().map(Texts::query).transpose()?;
         let hits = index.search(&Query {
             filters: &[],
             collection: None,
             scope: scope.as_deref(),
-            text: None,
+            text: text.as_ref().map(|text| text as &dyn TextMatch),
             order: Order::Relevance,
             after: after(&cursor),
             limit: limit(&cursor),
@@ -310,12 +312,31 @@ impl Catalog {
     }
 }
 
-/// Where the text engine will be.
-fn refuse_text(query: Option<&purvey_odp::request::Query>) -> Result<(), Error> {
-    match query {
-        None => Ok(()),
-        Some(_) => Err(Invalid::one("/query", "Text cannot be searched yet.").into()),
+/// The text of a request, and what it is looked for in.
+struct Texts<'a> {
+    search: Arc<TextSearch>,
+    query: &'a str,
+}
+
+impl Texts<'_> {
+    fn query(&self) -> Result<TextQuery<'_>, Error> {
+        self.search.query(self.query)
     }
+}
+
+fn texts<'a>(
+    snapshot: &Snapshot,
+    kind: ResourceType,
+    query: Option<&'a purvey_odp::request::Query>,
+) -> Result<Option<Texts<'a>>, Error> {
+    let Some(query) = query else {
+        return Ok(None);
+    };
+    let config = snapshot.manifest.text_plan(kind).config();
+    Ok(Some(Texts {
+        search: snapshot.generation.text_search(kind, config)?,
+        query: query.as_str(),
+    }))
 }
 
 /// The cursor before the first page.

@@ -4,7 +4,7 @@ use super::file;
 use super::store::Registry;
 use super::{Generation, Meta, Part, slot};
 use crate::Error;
-use crate::segment::{Segment, SegmentId, merge};
+use crate::segment::{Segment, SegmentId, TextPlan, merge};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use roaring::RoaringBitmap;
@@ -20,6 +20,7 @@ pub struct GenerationBuilder {
     registry: Arc<Registry>,
     meta: Meta,
     parts: [Vec<Part>; 2],
+    texts: [Option<Arc<TextPlan>>; 2],
 }
 
 impl GenerationBuilder {
@@ -32,7 +33,13 @@ impl GenerationBuilder {
             registry,
             meta,
             parts,
+            texts: [None, None],
         }
+    }
+
+    /// Gives what merges need to index the texts of a kind again; without it, merged segments have no text index.
+    pub fn set_texts(&mut self, kind: ResourceType, plan: Arc<TextPlan>) {
+        self.texts[slot(kind)] = Some(plan);
     }
 
     /// Replaces the manifest blob.
@@ -101,6 +108,7 @@ impl GenerationBuilder {
         let merged = merge(
             self.registry.dir(),
             &sources,
+            self.texts[slot(kind)].as_deref(),
             self.registry.durability().clone(),
         )?;
         let merged = merged.map(|id| self.registry.open(id)).transpose()?;

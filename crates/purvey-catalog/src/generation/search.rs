@@ -3,6 +3,7 @@
 use super::{Generation, Part, slot};
 use crate::Error;
 use crate::search::{Bitset, FilterCache, Members, SearchIndex, SearchSegment};
+use crate::text::{TextConfig, TextSearch};
 use parking_lot::Mutex;
 use purvey_odp::identity::ResourceType;
 use std::collections::{HashSet, VecDeque};
@@ -16,6 +17,7 @@ const SCOPES_BYTES: usize = 16 << 20;
 #[derive(Default)]
 pub(super) struct Lazy {
     indexes: [Mutex<Option<Arc<SearchIndex>>>; 2],
+    texts: [Mutex<Option<Arc<TextSearch>>>; 2],
     /// Scopes by what they are, the oldest first.
     scopes: Mutex<VecDeque<(Scope, Arc<Members>)>>,
 }
@@ -67,10 +69,36 @@ impl Generation {
         Ok(index)
     }
 
-    /// Whether every segment has what a search needs.
-    pub fn is_searchable(&self) -> bool {
-        let mut parts = self.parts.iter().flatten();
-        parts.all(|part| part.segment.is_searchable())
+    /// Whether every segment has what a search needs, its texts indexed as `config` says.
+    pub(crate) fn is_searchable(&self, kind: ResourceType, config: &TextConfig) -> bool {
+        let digest = config.digest();
+        self.parts[slot(kind)].iter().all(|part| {
+            let text = part.segment.text();
+            part.segment.has_columns() && text.is_some_and(|text| text.config_digest() == digest)
+        })
+    }
+
+    /// The texts of a kind, searchable.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for segments that were written without a text index.
+    pub(crate) fn text_search(
+        &self,
+        kind: ResourceType,
+        config: &TextConfig,
+    ) -> Result<Arc<TextSearch>, Error> {
+        let mut known = self.lazy.texts[slot(kind)].lock();
+        if let Some(search) = &*known {
+            return Ok(Arc::clone(search));
+        }
+        let segments = self.parts[slot(kind)].iter().map(|part| {
+            let text = part.segment.text().map(Arc::clone);
+            text.ok_or_else(|| part.segment.lacks("it has no text index"))
+        });
+        let segments: Result<Vec<_>, Error> = segments.collect();
+        let search = Arc::new(TextSearch::new(segments?, config));
+        *known = Some(Arc::clone(&search));
+        Ok(search)
     }
 
     /// The documents of a scope, the dead among them, for each segment of their kind.

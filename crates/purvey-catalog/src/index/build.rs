@@ -7,9 +7,10 @@ use crate::manifest::Manifest;
 use crate::pipeline;
 use crate::record::Record;
 use crate::render::{Rendered, render};
-use crate::search::ColumnsWriter;
+use crate::search::{ColumnsWriter, Mapping};
 use crate::segment::{Entry, SegmentId, SegmentWriter, Variant};
 use crate::store::{FILE, Read, RowRef};
+use crate::text::Prepared;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::value::Scalar;
@@ -48,6 +49,7 @@ struct Document {
     language: Option<LanguageTag>,
     /// Of an Offering, the mapped sets of all filters.
     values: Vec<Vec<Scalar>>,
+    text: Prepared,
 }
 
 impl Job<'_> {
@@ -145,19 +147,23 @@ impl Job<'_> {
         } else {
             None
         };
-        let values = match kind {
-            ResourceType::Offering => {
-                let full = record.full(self.manifest.language());
-                let mappings = self.manifest.columns().iter();
-                mappings.map(|mapping| mapping.values(&full)).collect()
-            }
-            ResourceType::Collection => Vec::new(),
-        };
+        let full = record.full(self.manifest.language());
+        let mappings = columns(self.manifest, kind).iter();
+        let values = mappings.map(|mapping| mapping.values(&full)).collect();
         Ok(Document {
             rendered,
             language,
             values,
+            text: self.manifest.text_plan(kind).prepare(&full),
         })
+    }
+}
+
+/// The search columns of a kind.
+fn columns(manifest: &Manifest, kind: ResourceType) -> &[Mapping] {
+    match kind {
+        ResourceType::Offering => manifest.columns(),
+        ResourceType::Collection => &[],
     }
 }
 
@@ -209,7 +215,7 @@ impl<'a> Output<'a> {
             Some(segment) => segment,
             None => self.segment.insert(Growing::begin(self.job, self.kind)?),
         };
-        segment.push(&outcome.id, &document)
+        segment.push(&outcome.id, document)
     }
 
     /// Adds the segment, whose documents replace those with the same ids.
@@ -225,20 +231,20 @@ impl<'a> Growing<'a> {
     fn begin(job: &Job<'a>, kind: ResourceType) -> Result<Self, Error> {
         let manifest = job.manifest;
         let languages: Vec<LanguageTag> = manifest.languages().cloned().collect();
+        let mut writer = job.generations.segment_writer(job.lock, &languages)?;
+        writer.index_text(manifest.text_plan(kind))?;
         Ok(Self {
-            writer: job.generations.segment_writer(job.lock, &languages)?,
-            columns: ColumnsWriter::new(match kind {
-                ResourceType::Offering => manifest.columns(),
-                ResourceType::Collection => &[],
-            }),
+            writer,
+            columns: ColumnsWriter::new(columns(manifest, kind)),
         })
     }
 
-    fn push(&mut self, id: &str, document: &Document) -> Result<(), Error> {
+    fn push(&mut self, id: &str, document: Document) -> Result<(), Error> {
         let Document {
             rendered,
             language,
             values,
+            text,
         } = document;
         let writer = &mut self.writer;
         let language = language
@@ -266,7 +272,8 @@ impl<'a> Growing<'a> {
             language,
             postings: &postings,
         })?;
-        self.columns.push_values(values)
+        writer.push_text(text)?;
+        self.columns.push_values(&values)
     }
 
     fn finish(mut self) -> Result<SegmentId, Error> {

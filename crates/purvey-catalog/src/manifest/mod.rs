@@ -19,6 +19,7 @@ use crate::record::{Context, Record};
 use crate::render::TersePlan;
 use crate::schema::Schemas;
 use crate::search::Mapping as ColumnMapping;
+use crate::segment::TextPlan;
 use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
@@ -27,7 +28,7 @@ use purvey_odp::service::{Operation, ServiceDocument};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The manifest of a Service about which nothing is known.
@@ -38,11 +39,14 @@ const EMPTY: &str = "[service]\nname = \"Catalog\"\ndescription = \"A catalog wi
 pub struct Manifest {
     /// The manifest as JSON, its schemas inlined: what [`Manifest::to_toml`] writes.
     source: Map<String, Value>,
+    /// Where its members stand in the text that it was read from.
+    lines: Arc<source::Lines>,
     service: Service,
     mapping: Option<Mapping>,
     schemas: Schemas,
     collections: Vec<Record>,
     text: Vec<TextField>,
+    texts: [Arc<TextPlan>; 2],
     offering_terse: TersePlan,
     collection_terse: TersePlan,
     default_sort: Option<String>,
@@ -100,9 +104,24 @@ impl Manifest {
         let (value, lines) = source::read(toml)?;
         let mut report = Report::new();
         let manifest = read::manifest(&mut report, value, load);
-        report
+        let mut manifest = report
             .finish(manifest)
-            .map_err(|invalid| Error::Invalid(lines.locate(invalid)))
+            .map_err(|invalid| Error::Invalid(lines.locate(invalid)))?;
+        manifest.lines = Arc::new(lines);
+        Ok(manifest)
+    }
+
+    /// Faults of the manifest that only show in its catalog, each with its line.
+    pub(crate) fn locate(&self, invalid: Invalid) -> Invalid {
+        self.lines.locate(invalid)
+    }
+
+    /// The same manifest, with the lines of the text that `other` was read from: the stored form of it has its own.
+    pub(crate) fn with_lines_of(self, other: &Self) -> Self {
+        Self {
+            lines: Arc::clone(&other.lines),
+            ..self
+        }
     }
 
     /// The self-contained form, schemas inlined: parsing it gives the same manifest.
@@ -209,6 +228,14 @@ impl Manifest {
         &self.text
     }
 
+    /// The texts of a kind that are searched: of Offerings those of [`text`](Self::text), of Collections name and description.
+    pub fn text_plan(&self, kind: ResourceType) -> &Arc<TextPlan> {
+        match kind {
+            ResourceType::Collection => &self.texts[0],
+            ResourceType::Offering => &self.texts[1],
+        }
+    }
+
     /// What the Terse Representation of a resource has.
     pub fn terse(&self, kind: ResourceType) -> &TersePlan {
         match kind {
@@ -263,6 +290,10 @@ impl Manifest {
 impl Context for Manifest {
     fn default_language(&self) -> &LanguageTag {
         self.language()
+    }
+
+    fn has_openapi(&self) -> bool {
+        self.service.has_openapi()
     }
 
     fn validate_attributes(

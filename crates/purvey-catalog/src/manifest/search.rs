@@ -99,7 +99,9 @@ fn read_text(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Tex
     let weight = match map.shift_remove("weight") {
         None => Some(1.0),
         Some(value) => {
-            let weight = value.as_f64().filter(|w| w.is_finite() && *w > 0.0);
+            let weight = value
+                .as_f64()
+                .filter(|w| (*w as f32).is_finite() && *w as f32 > 0.0);
             if weight.is_none() {
                 report.add(&place.key("weight"), "Must be a positive number.");
             }

@@ -1,7 +1,7 @@
 //! Merging segments: bytes are copied, never rendered again.
 
 use super::codec::corrupt;
-use super::{Region, Segment, SegmentId, SegmentWriter, Variant};
+use super::{Region, Segment, SegmentId, SegmentWriter, TextPlan, Variant};
 use crate::Error;
 use crate::fs::Durability;
 use crate::search::Columns;
@@ -18,10 +18,11 @@ const AHEAD_BYTES: u64 = 128 * 1024;
 const GONE: u32 = u32::MAX;
 
 /// Writes the live documents of `sources` (each with its dead) into one new segment; `None` when nothing is alive.
-/// No id may be alive in two sources.
+/// No id may be alive in two sources. With a plan the texts are indexed again, from the Full items that are copied anyway.
 pub(crate) fn merge(
     dir: &Path,
     sources: &[(&Segment, &RoaringBitmap)],
+    texts: Option<&TextPlan>,
     durability: Durability,
 ) -> Result<Option<SegmentId>, Error> {
     let mut table: Vec<LanguageTag> = Vec::new();
@@ -35,6 +36,9 @@ pub(crate) fn merge(
         languages.push(mapped);
     }
     let mut writer = SegmentWriter::create(dir, &table, durability)?;
+    if let Some(plan) = texts {
+        writer.index_text(plan)?;
+    }
     let mut heads: Vec<Head<'_>> = sources
         .iter()
         .map(|(segment, dead)| Head::new(segment, dead))
@@ -53,7 +57,14 @@ pub(crate) fn merge(
         };
         let (terse, full, sums) = head.copier.document(ordinal)?;
         let language = segment.named_language(ordinal).map(map);
+        let text = texts.map(|plan| {
+            let full = serde_json::from_slice(full).map_err(|_| damaged(segment, ordinal))?;
+            Ok::<_, Error>(plan.prepare(&full))
+        });
         let new = writer.push_document(segment.id(ordinal), terse, full, language, sums)?;
+        if let Some(text) = text {
+            writer.push_text(text?)?;
+        }
         for (place, language) in segment.variant_languages(ordinal).enumerate() {
             let (terse, full, sums) = head.copier.variant(ordinal, place)?;
             let language = map(language);
@@ -84,7 +95,7 @@ pub(crate) fn merge(
         }
     }
     writer.set_postings(postings);
-    if sources.iter().all(|(segment, _)| segment.is_searchable()) {
+    if sources.iter().all(|(segment, _)| segment.has_columns()) {
         let columns: Result<Vec<_>, Error> = sources
             .iter()
             .map(|(segment, _)| segment.columns())

@@ -2,9 +2,10 @@
 
 use super::codec::{Decoder, corrupt};
 use super::index::{Index, VariantPlace};
-use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId};
+use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId, WITH_TEXT};
 use crate::Error;
 use crate::search::Columns;
+use crate::text::TextIndex;
 use parking_lot::Mutex;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::offering::Representation;
@@ -27,6 +28,7 @@ pub struct Segment {
     footer_bytes: u64,
     /// Read when first wanted.
     columns: Mutex<Option<Arc<Columns>>>,
+    text: Option<Arc<TextIndex>>,
 }
 
 /// The footer of format 1 lacks the length of the columns and the flags.
@@ -77,8 +79,9 @@ impl Segment {
         let mut footer = vec![0; footer_bytes as usize];
         file.read_exact_at(&mut footer, footer_start)
             .map_err(Error::io(&path))?;
-        let (lens, index_sum) =
+        let footer =
             read_footer(format, &footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
+        let (lens, flags, index_sum) = footer;
         let mut starts = [HEADER_BYTES; 7];
         for (at, len) in lens.iter().enumerate() {
             starts[at + 1] = starts[at]
@@ -99,6 +102,17 @@ impl Segment {
         if index.region_lens() != lens[..3] || sums != lens[3] {
             return Err(corrupt(&path, "its parts do not match its index"));
         }
+        let text = match flags & WITH_TEXT {
+            0 => None,
+            _ => {
+                let text_path = id.text_path(dir);
+                let text = TextIndex::open(&text_path)?;
+                if text.documents() as usize != index.ids.len() {
+                    return Err(corrupt(&text_path, "it does not match its segment"));
+                }
+                Some(Arc::new(text))
+            }
+        };
         Ok(Self {
             id,
             path,
@@ -107,6 +121,7 @@ impl Segment {
             starts,
             footer_bytes,
             columns: Mutex::default(),
+            text,
         })
     }
 
@@ -125,14 +140,19 @@ impl Segment {
         self.len() == 0
     }
 
-    /// Size of its file, in bytes.
+    /// Size of its file, in bytes, without its text index.
     pub fn disk_bytes(&self) -> u64 {
         self.starts[6] + self.footer_bytes
     }
 
     /// Whether it was written with search columns.
-    pub fn is_searchable(&self) -> bool {
+    pub fn has_columns(&self) -> bool {
         self.starts[4] < self.starts[5]
+    }
+
+    /// The text index beside it.
+    pub fn text(&self) -> Option<&Arc<TextIndex>> {
+        self.text.as_ref()
     }
 
     /// The search columns; read and checked when first asked for, then kept.
@@ -144,8 +164,8 @@ impl Segment {
         if let Some(columns) = &*known {
             return Ok(Arc::clone(columns));
         }
-        if !self.is_searchable() {
-            return Err(corrupt(&self.path, "it has no search columns"));
+        if !self.has_columns() {
+            return Err(self.lacks("it has no search columns"));
         }
         let mut bytes = Vec::new();
         self.read(&(self.starts[4]..self.starts[5]), &mut bytes)?;
@@ -277,6 +297,11 @@ impl Segment {
         self.read(&self.span(representation.into(), ordinal, ordinal), out)
     }
 
+    /// What is wrong with the segment as a whole.
+    pub(crate) fn lacks(&self, detail: &str) -> Error {
+        corrupt(&self.path, detail)
+    }
+
     /// Where the sums begin in the file.
     pub(super) fn sums_start(&self) -> u64 {
         self.starts[3]
@@ -286,7 +311,7 @@ impl Segment {
         &self.path
     }
 
-    /// Reads everything: order of ids, sum of every item, search columns.
+    /// Reads everything: order of ids, sum of every item, search columns, text index.
     ///
     /// # Errors
     /// [`Error::Corrupt`] names the first document that is damaged; [`Error::Io`].
@@ -299,8 +324,11 @@ impl Segment {
                 ));
             }
         }
-        if self.is_searchable() {
+        if self.has_columns() {
             self.columns()?;
+        }
+        if let Some(text) = &self.text {
+            text.verify()?;
         }
         let mut copier = super::merge::Copier::new(self);
         for ordinal in 0..self.len() {
@@ -319,8 +347,8 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-/// Lengths of the six parts, and the sum of the index.
-fn read_footer(format: u32, footer: &[u8]) -> Option<([u64; 6], u64)> {
+/// Lengths of the six parts, flags, and the sum of the index.
+fn read_footer(format: u32, footer: &[u8]) -> Option<([u64; 6], u64, u64)> {
     let (content, sum) = footer.split_at_checked(footer.len() - 8)?;
     let sum = Decoder(sum).u64()?;
     let mut decoder = Decoder(content);
@@ -330,10 +358,10 @@ fn read_footer(format: u32, footer: &[u8]) -> Option<([u64; 6], u64)> {
             *len = decoder.u64()?;
         }
     }
-    // No flag is defined.
-    if format > 1 && decoder.u64()? != 0 {
-        return None;
-    }
+    let flags = match format {
+        1 => 0,
+        _ => decoder.u64()?,
+    };
     let index_sum = decoder.u64()?;
-    (xxh3_64(content) == sum).then_some((lens, index_sum))
+    (xxh3_64(content) == sum && flags & !WITH_TEXT == 0).then_some((lens, flags, index_sum))
 }

@@ -2,10 +2,11 @@
 
 use super::codec::corrupt;
 use super::index::Index;
-use super::{FRAME, HEADER_BYTES, ITEM_BYTES, SegmentId};
+use super::{FRAME, HEADER_BYTES, ITEM_BYTES, SegmentId, TextPlan, WITH_TEXT};
 use crate::Error;
 use crate::fs::{Durability, TEMPORARY, beside};
 use crate::search::Columns;
+use crate::text::{Prepared, TextWriter};
 use purvey_odp::language::LanguageTag;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -56,6 +57,7 @@ pub struct SegmentWriter {
     terse: Part,
     variants: Option<Part>,
     columns: Option<Columns>,
+    text: Option<TextWriter>,
     last_id: Option<String>,
 }
 
@@ -92,6 +94,7 @@ impl SegmentWriter {
             terse: Part::create(beside(&id.path(dir), "terse.tmp"))?,
             variants: None,
             columns: None,
+            text: None,
             last_id: None,
         };
         let mut header = FRAME.magic.to_vec();
@@ -214,6 +217,28 @@ impl SegmentWriter {
         Ok(())
     }
 
+    /// Begins a text index beside the segment; then every document is followed by its [text](Self::push_text).
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn index_text(&mut self, plan: &TextPlan) -> Result<(), Error> {
+        let path = self.id.text_path(&self.dir);
+        let writer = TextWriter::create(&path, plan.config(), self.durability.clone())?;
+        self.text = Some(writer);
+        Ok(())
+    }
+
+    /// Adds the text of the document that was added last; without a text index nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when it was prepared for other fields; [`Error::Io`].
+    pub fn push_text(&mut self, text: Prepared) -> Result<(), Error> {
+        match &mut self.text {
+            Some(writer) => writer.push(text),
+            None => Ok(()),
+        }
+    }
+
     /// Sets the search columns over all documents; without them the segment cannot be searched.
     pub fn set_columns(&mut self, columns: Columns) {
         self.columns = Some(columns);
@@ -244,6 +269,10 @@ impl SegmentWriter {
             .index
             .encode()
             .ok_or_else(|| conflict("a table of the segment is full".to_owned()))?;
+        let flags = if self.text.is_some() { WITH_TEXT } else { 0 };
+        if let Some(text) = self.text.take() {
+            text.finish()?;
+        }
         self.full.append(&mut self.terse)?;
         if let Some(variants) = &mut self.variants {
             self.full.append(variants)?;
@@ -262,7 +291,7 @@ impl SegmentWriter {
         for part in [&self.sums, &columns, &index] {
             footer.extend((part.len() as u64).to_le_bytes());
         }
-        footer.extend(0_u64.to_le_bytes());
+        footer.extend(flags.to_le_bytes());
         footer.extend(xxh3_64(&index).to_le_bytes());
         footer.extend(xxh3_64(&footer).to_le_bytes());
         for part in [&self.sums, &columns, &index] {
