@@ -125,10 +125,7 @@ impl Generations {
         let segment = self.open_segment(id)?;
         let dead = newly_dead(parts, &merged.sources, &segment);
         parts.retain(|part| !is_source(part));
-        parts.push(Part {
-            segment,
-            dead: Arc::new(dead),
-        });
+        parts.push(Part::new(segment, dead));
         Ok(())
     }
 }

@@ -190,6 +190,7 @@ impl Generation {
                 manifest: Arc::clone(manifest),
                 hidden,
             }),
+            lazy: self.lazy.of_view(),
             ..Self::new(self.number, self.epoch, self.meta.clone(), parts)
         }
     }
