@@ -17,7 +17,9 @@ mod write;
 
 pub use definitions::DefinitionPage;
 pub use explain::Explanation;
-pub(crate) use manifest::{check_records, manifest_collections, store_manifest};
+pub(crate) use manifest::{
+    Difference, check_records, check_stored, manifest_collections, store_manifest,
+};
 pub use search::SearchRequest;
 pub use types::{
     Change, CheckReport, Document, ListRequest, Listing, Options, Page, Precondition, Snapshot,
@@ -27,6 +29,7 @@ pub use types::{
 use crate::access::Access;
 use crate::cursor::CursorKeys;
 use crate::error::Error;
+use crate::fs::Durability;
 use crate::generation::{Generation, Generations};
 use crate::index::{Indexer, Manifests};
 use crate::manifest::Manifest;
@@ -209,6 +212,9 @@ impl Inner {
     /// Brings `current` up to date: other processes' generations are adopted, committed changes published. Tells whether it
     /// published.
     fn advance(&self) -> Result<bool, Error> {
+        if let Err(error) = self.cursors.refresh() {
+            tracing::warn!(%error, "the keys of continuations cannot be read; those known go on");
+        }
         let published = self.indexer.lock().run_once()?;
         self.adopt()?;
         Ok(published.is_some())
@@ -234,6 +240,7 @@ impl Inner {
     }
 
     fn collect(&self) -> Result<(), Error> {
+        self.cursors.purge(self.options.clock.now())?;
         self.requests.collect(self.options.clock.now())?;
         self.indexer.lock().collect()
     }
@@ -255,9 +262,22 @@ fn wake_up(wake: &Sender<()>) {
 
 /// Opens the store of `dir`, creating the directory and an empty catalog as needed.
 pub(crate) fn open_store(dir: &Path, options: &Options) -> Result<Store, Error> {
+    open_store_as(dir, options, Store::open)
+}
+
+/// As [`open_store`], but a new catalog only comes into being with the first write that is committed.
+pub(crate) fn open_store_later(dir: &Path, options: &Options) -> Result<Store, Error> {
+    open_store_as(dir, options, Store::open_uncreated)
+}
+
+fn open_store_as(
+    dir: &Path,
+    options: &Options,
+    open: impl FnOnce(&Path, Duration, &Durability, &[u8]) -> Result<Store, Error>,
+) -> Result<Store, Error> {
     create_dir_all(dir, options)?;
     let empty = Manifest::empty()?.to_toml();
-    Store::open(
+    open(
         dir,
         options.busy_timeout,
         &options.durability,

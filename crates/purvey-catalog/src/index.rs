@@ -51,6 +51,26 @@ impl Indexer {
         Ok(indexer)
     }
 
+    /// Builds the index of `dir` anew from its records, whatever state it is in, and returns the generation. What is whole of superseded
+    /// generations stays, and so do the continuations into them.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there are no records; failures of the store and the disk.
+    pub fn rebuild(dir: &Path, options: &Options) -> Result<Arc<Generation>, Error> {
+        let Some(mut store) = Store::open_existing(dir)? else {
+            return Err(Error::NotFound);
+        };
+        let above = Generations::discard_current(dir, &options.durability)?;
+        let mut write = store.write()?;
+        // A number of its own, so that whoever has the damaged one open sees that there is another.
+        let epoch = write.head().epoch;
+        write.leap(above, epoch);
+        let seq = write.head().seq;
+        write.commit()?;
+        drop(store);
+        Self::open(dir, options)?.catch_up(seq)
+    }
+
     /// A store that was restored from a backup is older than the generations beside it. Going on from its own number, it would publish
     /// nothing until it had caught up: it leaps past them instead, and the next generation is built from nothing. So it is when a generation lacks what
     /// this version searches in.

@@ -22,6 +22,34 @@ use size::Size;
 
 /// The stored member that holds translations.
 const TRANSLATIONS: &str = "translations";
+/// The members that the protocol defines, of the objects that may have others (ODP §4).
+const OFFERING_MEMBERS: [&str; 13] = [
+    "id",
+    "name",
+    "description",
+    "images",
+    "language",
+    "localizations",
+    "auth_expands",
+    "web_url",
+    "collection_ids",
+    "price",
+    "schema",
+    "attributes",
+    "actions",
+];
+const COLLECTION_MEMBERS: [&str; 9] = [
+    "id",
+    "name",
+    "description",
+    "images",
+    "language",
+    "localizations",
+    "auth_expands",
+    "web_url",
+    "parent_ids",
+];
+const PRICE_MEMBERS: [&str; 6] = ["type", "amount", "currency", "minimum", "maximum", "unit"];
 /// The member that no record has by itself.
 const AUTH_EXPANDS: &str = "auth_expands";
 /// The stored member that names who may see the record.
@@ -116,6 +144,7 @@ impl Record {
         };
         record.check_languages(report, place, context.default_language());
         record.check_attributes(report, place, context);
+        record.check_actions(report, place, context);
         record.check_size(report, place);
         (report.len() == before).then_some(record)
     }
@@ -373,6 +402,49 @@ impl Record {
         }
     }
 
+    /// An OpenAPI Action without a document of its own needs the Service's (ODP §4).
+    fn check_actions(
+        &self,
+        report: &mut Report,
+        place: &Place<'_>,
+        context: &(impl Context + ?Sized),
+    ) {
+        let actions = self.wire.get("actions").and_then(Value::as_array);
+        let Some(actions) = actions.filter(|_| !context.has_openapi()) else {
+            return;
+        };
+        let place = place.key("actions");
+        for (i, action) in actions.iter().enumerate() {
+            let target = action.get("openapi");
+            if target.is_some_and(|target| target.get("url").is_none()) {
+                report.add(
+                    &place.index(i).key("openapi"),
+                    "Must have the member url, since [service] in the manifest has no openapi.",
+                );
+            }
+        }
+    }
+
+    /// JSON Pointers of the members that the protocol does not define: they are kept and served, and may be
+    /// typing errors.
+    pub(crate) fn unknown_members(&self) -> Vec<String> {
+        let known: &[&str] = match self.kind {
+            ResourceType::Offering => &OFFERING_MEMBERS,
+            ResourceType::Collection => &COLLECTION_MEMBERS,
+        };
+        let unknown = |value: Option<&Value>, known: &[&str], above: &str| -> Vec<String> {
+            let members = value.and_then(Value::as_object).into_iter().flatten();
+            let names = members.map(|(name, _)| name.as_str());
+            let names = names.filter(|name| !known.contains(name));
+            names
+                .map(|name| format!("{above}/{}", name.replace('~', "~0").replace('/', "~1")))
+                .collect()
+        };
+        let mut out = unknown(Some(&self.wire), known, "");
+        out.extend(unknown(self.wire.get("price"), &PRICE_MEMBERS, "/price"));
+        out
+    }
+
     fn check_size(&self, report: &mut Report, place: &Place<'_>) {
         let mut largest = Size::of(&self.wire);
         if !self.translations.is_empty() {
@@ -408,6 +480,8 @@ impl Record {
 pub(crate) trait Context {
     /// The Service's language.
     fn default_language(&self) -> &LanguageTag;
+    /// Whether the Service has an OpenAPI document for Actions that name none.
+    fn has_openapi(&self) -> bool;
     /// Notes at `place` where `attributes` do not fit the schema of this URL.
     fn validate_attributes(
         &self,

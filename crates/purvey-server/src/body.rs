@@ -2,7 +2,10 @@
 
 use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, header::EXPECT};
+use http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, EXPECT},
+};
 use http_body_util::BodyExt;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -16,6 +19,15 @@ pub(crate) enum BodyError {
     TimedOut,
     /// The connection broke or the framing is wrong.
     Broken,
+}
+
+/// The first content coding of a body that has one: we decode none, so that what is bounded is what is read.
+pub(crate) fn coding(headers: &HeaderMap) -> Option<&str> {
+    let values = headers.get_all(CONTENT_ENCODING).iter();
+    values
+        .flat_map(|value| value.to_str().unwrap_or("?").split(','))
+        .map(str::trim)
+        .find(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
 }
 
 /// The whole body, of at most `limit` bytes and within `time`; stops at the first byte too many.

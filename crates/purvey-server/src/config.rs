@@ -18,9 +18,12 @@ pub struct ServerConfig {
     pub header_timeout: Duration,
     /// Longest wait for a request body to arrive; for streams, for its next piece. Default 30 s.
     pub body_timeout: Duration,
+    /// Longest wait for a client to take any byte of a response that is ready for it; then its connection ends. Default 30 s.
+    pub write_timeout: Duration,
     /// Connections open at once; more wait unaccepted. At least 1. Default 4,096.
     pub max_connections: usize,
-    /// Requests being answered at once; more get 503 with `Retry-After`. At least 1. Default 1,024.
+    /// Requests being answered at once, each until its response has left; more get 503 with `Retry-After`. At least 1. Default
+    /// 1,024.
     pub max_in_flight: usize,
     /// Requests a client address may make a second, on average; more get 429 with `Retry-After`. Default: no bound.
     pub rate_per_second: Option<NonZeroU32>,
@@ -45,6 +48,7 @@ impl Default for ServerConfig {
             admin_token: None,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
             max_connections: 4_096,
             max_in_flight: 1_024,
             rate_per_second: None,

@@ -7,6 +7,7 @@
 //! Failures have one table per surface: `odp::problem` (`INVALID_REQUEST` style) and `v1::problem` (`request.invalid` style).
 #![forbid(unsafe_code)]
 
+mod account;
 mod body;
 mod config;
 mod encoding;
@@ -19,6 +20,7 @@ mod serve;
 mod site;
 mod tls;
 mod v1;
+mod wire;
 
 pub use config::{AdminToken, AdminTokenError, ServerConfig, TlsFiles};
 pub use serve::{ServeError, Server};

@@ -62,10 +62,13 @@ settings! {
     /// Longest wait for a request body, or for the next piece of a stream [default: 30s]
     #[arg(long, value_name = "TIME", env = "PURVEY_BODY_TIMEOUT")]
     body_timeout: Time,
+    /// Longest wait for a client to take any byte of a response; then its connection ends [default: 30s]
+    #[arg(long, value_name = "TIME", env = "PURVEY_WRITE_TIMEOUT")]
+    write_timeout: Time,
     /// Connections open at once; more wait [default: 4096]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_CONNECTIONS")]
     max_connections: NonZeroUsize,
-    /// Requests being answered at once; more get 503 [default: 1024]
+    /// Requests being answered at once, until their responses have left; more get 503 [default: 1024]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_IN_FLIGHT")]
     max_in_flight: NonZeroUsize,
     /// Requests a second that one client address may make; more get 429 [default: no bound]
@@ -155,6 +158,7 @@ impl Settings {
         set(&mut config.listen, self.listen);
         set(&mut config.header_timeout, time(self.header_timeout));
         set(&mut config.body_timeout, time(self.body_timeout));
+        set(&mut config.write_timeout, time(self.write_timeout));
         set(
             &mut config.max_connections,
             self.max_connections.map(Into::into),

@@ -39,6 +39,8 @@ const EMPTY: &str = "[service]\nname = \"Catalog\"\ndescription = \"A catalog wi
 pub struct Manifest {
     /// The manifest as JSON, its schemas inlined: what [`Manifest::to_toml`] writes.
     source: Map<String, Value>,
+    /// Where its members stand in the text that it was read from.
+    lines: Arc<source::Lines>,
     service: Service,
     mapping: Option<Mapping>,
     schemas: Schemas,
@@ -102,9 +104,24 @@ impl Manifest {
         let (value, lines) = source::read(toml)?;
         let mut report = Report::new();
         let manifest = read::manifest(&mut report, value, load);
-        report
+        let mut manifest = report
             .finish(manifest)
-            .map_err(|invalid| Error::Invalid(lines.locate(invalid)))
+            .map_err(|invalid| Error::Invalid(lines.locate(invalid)))?;
+        manifest.lines = Arc::new(lines);
+        Ok(manifest)
+    }
+
+    /// Faults of the manifest that only show in its catalog, each with its line.
+    pub(crate) fn locate(&self, invalid: Invalid) -> Invalid {
+        self.lines.locate(invalid)
+    }
+
+    /// The same manifest, with the lines of the text that `other` was read from: the stored form of it has its own.
+    pub(crate) fn with_lines_of(self, other: &Self) -> Self {
+        Self {
+            lines: Arc::clone(&other.lines),
+            ..self
+        }
     }
 
     /// The self-contained form, schemas inlined: parsing it gives the same manifest.
@@ -273,6 +290,10 @@ impl Manifest {
 impl Context for Manifest {
     fn default_language(&self) -> &LanguageTag {
         self.language()
+    }
+
+    fn has_openapi(&self) -> bool {
+        self.service.has_openapi()
     }
 
     fn validate_attributes(

@@ -1,7 +1,7 @@
 //! From the manifest's JSON to its parts.
 
 use super::search::{Capabilities, Search, TextField};
-use super::service::Service;
+use super::service::{Service, UNDETERMINED};
 use super::{Manifest, Mapping, Scoped, advertise, closed, digest};
 use crate::record::{Context, Record};
 use crate::schema::Schemas;
@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+/// Names right below the endpoint base under which operations and capability sources are.
+const OPERATIONS: [&str; 4] = ["collections", "offerings", "filters", "sorts"];
+
 /// Gets the text of a file that the manifest names.
 pub(super) type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
@@ -26,6 +29,14 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     let mut map = source.clone();
     let service = shape::required(report, &root, &mut map, "service", Service::read);
     map.shift_remove("schemas");
+    if let Some(service) = &service {
+        refuse_operations(
+            report,
+            &root.key("schemas"),
+            service.endpoint_base(),
+            &texts,
+        );
+    }
     let schemas = Schemas::compile(report, &root.key("schemas"), texts);
     let mapping = shape::optional(report, &root, &mut map, "records", Mapping::read);
     if let (Some(mapping), Some(schemas)) = (&mapping, &schemas)
@@ -44,7 +55,7 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     // A fault of the service must not hide those of the Collections, which only need some language.
     let language = match &service {
         Some(service) => Some(service.language().clone()),
-        None => LanguageTag::parse("zxx").ok(),
+        None => LanguageTag::parse(UNDETERMINED).ok(),
     };
     let (collections, scoped) = collections
         .map(|value| {
@@ -89,6 +100,7 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     ));
     Some(Manifest {
         source,
+        lines: Arc::default(),
         service,
         mapping,
         schemas: schemas?,
@@ -168,12 +180,37 @@ fn schema_texts(
     texts
 }
 
+/// A schema is not served where an operation is.
+fn refuse_operations(
+    report: &mut Report,
+    place: &Place<'_>,
+    base: &str,
+    texts: &[(String, String)],
+) {
+    for (url, _) in texts {
+        let below = url
+            .strip_prefix(base)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let first = below.and_then(|rest| rest.split('/').next());
+        if let Some(first) = first.filter(|first| OPERATIONS.contains(first)) {
+            report.add(
+                &place.key(url),
+                format!("Must not be at or below {base}/{first}: operations are there."),
+            );
+        }
+    }
+}
+
 /// What validating a Collection needs: it has no attributes.
 struct Language<'a>(&'a LanguageTag);
 
 impl Context for Language<'_> {
     fn default_language(&self) -> &LanguageTag {
         self.0
+    }
+
+    fn has_openapi(&self) -> bool {
+        false
     }
 
     fn validate_attributes(&self, _: &mut Report, _: &Place<'_>, _: &str, _: &Value) {}

@@ -25,6 +25,8 @@ const MEMBERS: [&str; 13] = [
     "website_url",
     "openapi",
 ];
+/// The tag of a language that nobody has said.
+pub(super) const UNDETERMINED: &str = "und";
 /// Members that a translation may replace.
 const TRANSLATED: [&str; 3] = ["name", "description", "keywords"];
 
@@ -40,6 +42,12 @@ pub(crate) fn is_reserved(path: &str) -> bool {
         path.strip_prefix(prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
+}
+
+/// Whether clients take a segment for a step in the path instead of a name, percent-encoded or not.
+fn is_dots(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+    matches!(plain.as_str(), "." | "..")
 }
 
 /// The Service's metadata, valid in every language.
@@ -72,6 +80,12 @@ impl Service {
                 ),
             );
         }
+        if endpoint_base.split('/').any(is_dots) {
+            report.add(
+                &place.key("endpoint_base"),
+                "Must not have the segments . and ..: clients resolve them before they ask.",
+            );
+        }
         let mut members = Map::new();
         for name in MEMBERS {
             if let Some(value) = map.shift_remove(name) {
@@ -98,7 +112,12 @@ impl Service {
                 report.add(place, "Must have the member language.");
                 None
             }
-        }?;
+        };
+        // Some language, so that this fault hides no other.
+        let language = language.or_else(|| {
+            members.insert("language".to_owned(), UNDETERMINED.into());
+            LanguageTag::parse(UNDETERMINED).ok()
+        })?;
         let translations = translations
             .map(|value| read_translations(report, &place.key("translations"), value, &language))
             .unwrap_or_default();
@@ -156,6 +175,11 @@ impl Service {
     /// Path below which the operations are; without a trailing slash.
     pub fn endpoint_base(&self) -> &str {
         self.endpoint_base.trim_end_matches('/')
+    }
+
+    /// Whether there is a document for OpenAPI Actions that name none themselves (ODP §4).
+    pub fn has_openapi(&self) -> bool {
+        self.http.get("openapi").is_some()
     }
 
     /// Whether an operation wants authentication (ODP §2).

@@ -35,6 +35,8 @@ pub(crate) enum Failure {
         retry_after: u64,
     },
     Internal,
+    /// What came was no request at all; the HTTP library's status says why.
+    Unreadable(StatusCode),
 }
 
 impl Failure {
@@ -72,20 +74,44 @@ impl Failure {
                 "Internal error",
             )
             .with_detail("The Service failed; its log has the cause under the X-Request-Id."),
+            Self::Unreadable(StatusCode::URI_TOO_LONG) => {
+                other("URI_TOO_LONG", StatusCode::URI_TOO_LONG, "URI too long")
+                    .with_detail("The request's target is longer than the Service reads.")
+            }
+            Self::Unreadable(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE) => other(
+                "REQUEST_HEADER_TOO_LARGE",
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "Request header too large",
+            )
+            .with_detail("The request's header has more fields or bytes than the Service reads."),
+            Self::Unreadable(_) => Problem::invalid_request(Vec::new())
+                .with_detail("The bytes are not an HTTP request."),
         }
     }
 
     /// The response that says it.
     pub(crate) fn response(self, method: &Method) -> Response {
+        let (head, body) = self.into_parts();
+        let body = if *method == Method::HEAD {
+            Body::empty()
+        } else {
+            Body::from(body)
+        };
+        http::Response::from_parts(head, body)
+    }
+
+    /// Its head and body.
+    pub(crate) fn into_parts(self) -> (http::response::Parts, Vec<u8>) {
         let problem = self.problem();
         let body = problem.to_body();
-        let mut response = http::Response::new(Body::empty());
+        let mut response = http::Response::new(body);
         *response.status_mut() =
             StatusCode::from_u16(problem.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let length = response.body().len();
         let headers = response.headers_mut();
         headers.reserve(12);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::PROBLEM));
-        headers.insert(CONTENT_LENGTH, body.len().into());
+        headers.insert(CONTENT_LENGTH, length.into());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after } => {
@@ -110,10 +136,7 @@ impl Failure {
             _ => {}
         }
         respond::share(headers);
-        if *method != Method::HEAD {
-            *response.body_mut() = Body::from(body);
-        }
-        response
+        response.into_parts()
     }
 }
 

@@ -231,8 +231,17 @@ fn check_id(id: &str) -> Result<(), Failure> {
     }
 }
 
-/// Exactly one `Content-Type`, of this essence.
+/// Exactly one `Content-Type`, of this essence, and no content coding.
 pub(super) fn expect_media(headers: &HeaderMap, essence: &str) -> Result<(), Failure> {
+    if let Some(coding) = body::coding(headers) {
+        return Err(Failure {
+            detail: format!(
+                "The body has the content coding {coding:?}; send it without one (no Content-Encoding)."
+            )
+            .into(),
+            ..Failure::new(Code::UnsupportedMediaType)
+        });
+    }
     let mut sent = headers.get_all(CONTENT_TYPE).iter();
     let sent = match (sent.next(), sent.next()) {
         (Some(value), None) => value.to_str().ok().and_then(media::essence),
@@ -318,6 +327,8 @@ fn wait_for(catalog: &Catalog, generation: u64, time: Duration) -> bool {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
+    let span = tracing::Span::current();
+    let work = move || span.in_scope(work);
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "a write did not finish");
         Failure::new(Code::ServerError)
