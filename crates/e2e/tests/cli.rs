@@ -279,3 +279,156 @@ fn stats_and_check_say_what_is_there() {
         said(&output)
     );
 }
+
+/// The binary's standard error on success.
+fn said_by(command: Command) -> String {
+    error_text(&succeed(command))
+}
+
+fn on_data(arguments: &[&str], data: &Path) -> Command {
+    let mut command = with(arguments);
+    command.arg("--data").arg(data);
+    command
+}
+
+#[test]
+fn a_data_path_that_is_a_file_is_said_to_be_one() {
+    let home = TempDir::new().unwrap();
+    let manifest = sample::manifest(home.path());
+    let data = home.path().join("data");
+    fs::write(&data, "not a directory").unwrap();
+    let parts = ["it is a file, not a directory", "hint: "];
+    fail(import(&data, &manifest, &[]), 2, &parts);
+    for arguments in [
+        &["catalog", "stats"][..],
+        &["catalog", "check"],
+        &["catalog", "keys", "rotate"],
+        &["serve"],
+    ] {
+        fail(on_data(arguments, &data), 2, &parts);
+    }
+    assert_eq!(fs::read_to_string(&data).unwrap(), "not a directory");
+}
+
+#[test]
+fn a_first_import_that_fails_leaves_no_catalog_to_look_at() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("bad.ndjson");
+    fs::write(&records, "{\"id\":\"a\"}\n").unwrap();
+    let output = import(&data, &manifest, &[&records]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", binary::said(&output));
+    for name in ["stats", "check"] {
+        fail(
+            on_data(&["catalog", name], &data),
+            1,
+            &["there is no catalog"],
+        );
+    }
+}
+
+#[test]
+fn what_may_be_a_typing_error_is_shown_and_taken() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("records.ndjson");
+    fs::write(
+        &records,
+        "\n{\"id\":\"a\",\"name\":\"A\",\"descripton\":\"x\"}\n",
+    )
+    .unwrap();
+    let mut json = import(&data, &manifest, &[&records]);
+    json.arg("--json");
+    let report = json_of(&succeed(json));
+    assert_eq!(
+        (&report["doubtful"], &report["rejected"]),
+        (&json!(1), &json!(0))
+    );
+    let warning = &report["warnings"][0];
+    assert_eq!(warning["line"], 2);
+    assert_eq!(warning["violations"][0]["pointer"], "/descripton");
+    let said = said_by(import(&data, &manifest, &[&records]));
+    let start = format!("warning: {}:2: /descripton: ", records.display());
+    assert!(said.contains(&start), "{said}");
+}
+
+#[test]
+fn a_damaged_index_names_the_way_to_build_it_again() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("records.ndjson");
+    sample::records(
+        &records,
+        (0..5).map(|n| sample::offering(&format!("o-{n}"), n)),
+    );
+    succeed(import(&data, &manifest, &[&records]));
+    fs::write(data.join("CURRENT"), "damaged").unwrap();
+    fail(
+        on_data(&["catalog", "stats"], &data),
+        1,
+        &["CURRENT", "corrupt", "purvey catalog check --rebuild"],
+    );
+    let said = said_by(on_data(&["catalog", "check", "--rebuild"], &data));
+    assert!(
+        said.contains("built anew") && said.contains(": whole"),
+        "{said}"
+    );
+    assert_eq!(inspect("stats", &data)["offerings"], 5);
+}
+
+#[test]
+fn a_search_is_explained_without_what_was_searched_for() {
+    let home = TempDir::new().unwrap();
+    let (data, demo) = (home.path().join("data"), project().join("catalogs/demo"));
+    let records = demo.join("offerings.ndjson");
+    succeed(import(&data, &demo.join("catalog.toml"), &[&records]));
+    let request = home.path().join("request.json");
+    let explain = |body: &serde_json::Value, more: &[&str]| {
+        fs::write(&request, body.to_string()).unwrap();
+        let mut command = on_data(&["catalog", "explain"], &data);
+        command.arg(&request).args(more);
+        command
+    };
+    let body = json!({
+        "odp_version": "1.0",
+        "query": "satchel",
+        "filters": [{"id": "level", "operator": "eq", "value": "intermediate"}],
+        "collection_id": "courses",
+        "include_descendants": true,
+        "refinements": ["price-type"],
+    });
+    let explained = json_of(&succeed(explain(&body, &["--json"])));
+    assert_eq!(explained["order"], json!(["relevance"]));
+    assert_eq!(explained["filters"], json!(["level eq"]));
+    assert_eq!(explained["scope"], "descendants");
+    assert_eq!(explained["items"], 1);
+    assert!(
+        explained["trace"]["segments"][0]["documents"]
+            .as_u64()
+            .unwrap()
+            >= 287
+    );
+    let text = String::from_utf8(succeed(explain(&body, &[])).stdout).unwrap();
+    for part in [
+        "text         yes",
+        "level eq",
+        "page         1 items",
+        "count price-type: ",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(
+        !text.contains("satchel") && !text.contains("intermediate"),
+        "{text}"
+    );
+    let bad =
+        json!({"odp_version": "1.0", "filters": [{"id": "level", "operator": "lt", "value": "x"}]});
+    fail(
+        explain(&bad, &[]),
+        2,
+        &["request.json", "/filters/0/operator"],
+    );
+    let nowhere = json!({"odp_version": "1.0", "query": "x", "collection_id": "nowhere"});
+    fail(explain(&nowhere, &[]), 2, &["/collection_id"]);
+    fail(explain(&json!({}), &[]), 2, &["request.json", "query"]);
+}

@@ -3,8 +3,10 @@
 
 use purvey_catalog::Error;
 use purvey_catalog::manifest::Manifest;
+use purvey_catalog::reader::Input;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::service::Operation;
+use serde_json::json;
 
 const SERVICE: &str = r#"[service]
 name = "Registry packages"
@@ -344,6 +346,54 @@ fn operations_stay_clear_of_the_servers_own_paths() {
         assert_fault(&found, "/service/endpoint_base", 5);
     }
     assert!(parse(&format!("{SERVICE}endpoint_base = \"/v10\"\n")).is_ok());
+    // Clients resolve these before they ask, and would ask elsewhere.
+    for base in ["/a/../v1", "/./odp", "/odp/..", "/odp/%2E%2e", "/.%2e/odp"] {
+        let found = faults(&format!("{SERVICE}endpoint_base = \"{base}\"\n"));
+        assert_fault(&found, "/service/endpoint_base", 5);
+    }
+    assert!(parse(&format!("{SERVICE}endpoint_base = \"/a..b/.c\"\n")).is_ok());
+}
+
+#[test]
+fn a_schema_is_not_where_an_operation_is() {
+    let with = |base: &str, path: &str| {
+        format!(
+            "{SERVICE}endpoint_base = \"{base}\"\n[schemas]\n\"{path}\" = {{ inline = '''{{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\"}}''' }}\n"
+        )
+    };
+    for (base, path) in [
+        ("/odp", "/odp/offerings"),
+        ("/odp/", "/odp/collections/lamp.json"),
+        ("/", "/offerings/search"),
+        ("/odp", "/odp/filters"),
+        ("/odp", "/odp/sorts"),
+    ] {
+        let found = faults(&with(base, path));
+        let pointer = format!("/schemas/{}", path.replace('/', "~1"));
+        assert_fault(&found, &pointer, 7);
+        assert!(found[0].1.contains("operations are there"), "{found:?}");
+    }
+    for path in [
+        "/odp/schemas/lamp.json",
+        "/offerings",
+        "/odp/offerings.json",
+    ] {
+        assert!(parse(&with("/odp", path)).is_ok(), "{path}");
+    }
+}
+
+#[test]
+fn a_missing_language_hides_no_other_fault() {
+    let toml = "[service]\nname = \"N\"\ndescription = 7\n[service.translations.de]\nmotto = \"x\"\n[[collections]]\nid = \"a b\"\nname = \"N\"\n";
+    let found = faults(toml);
+    assert_fault(&found, "/service", 1);
+    assert_fault(&found, "/service/description", 3);
+    assert_fault(&found, "/service/translations/de/motto", 5);
+    assert_fault(&found, "/collections/0/id", 7);
+    let said = found
+        .iter()
+        .filter(|(_, reason)| reason.contains("language"));
+    assert_eq!(said.count(), 1, "{found:?}");
 }
 
 #[test]
@@ -439,4 +489,41 @@ fn a_schema_is_served_where_nothing_else_is() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].1.starts_with("Must be a path alone"), "{found:?}");
     }
+}
+
+#[test]
+fn a_pattern_takes_a_part_of_a_column() {
+    let toml = |major: &str| {
+        let schema = r#"{"$schema": "https://json-schema.org/draft/2020-12/schema"}"#;
+        format!(
+            "{SERVICE}[records]\nid = \"id\"\nname = \"id\"\nschema = \"/x.json\"\n[records.attributes]\nmajor = {major}\n[schemas]\n\"/x.json\" = {{ inline = '{schema}' }}\n"
+        )
+    };
+    let major = |manifest: &Manifest, version: serde_json::Value| {
+        let row = json!({"id": "a", "v": version});
+        let value = manifest.map_row(Input::Value(row)).unwrap();
+        value.pointer("/attributes/major").cloned()
+    };
+    let number = parse(&toml(
+        r#"{ column = "v", pattern = "^v?0*([0-9]+)", type = "integer" }"#,
+    ))
+    .unwrap();
+    assert_eq!(major(&number, json!("v12.3.4")), Some(json!(12)));
+    assert_eq!(major(&number, json!("0.1")), Some(json!(0)));
+    assert_eq!(major(&number, json!("007")), Some(json!(7)));
+    assert_eq!(major(&number, json!(3.5)), Some(json!(3)));
+    assert_eq!(major(&number, json!("beta-1")), None);
+    assert_eq!(major(&number, json!(null)), None);
+    // Without a group, all that matches; of several values each by itself.
+    let words = parse(&toml(
+        r#"{ column = "v", split = ",", pattern = "[a-z]+" }"#,
+    ))
+    .unwrap();
+    assert_eq!(
+        major(&words, json!("1ab2, 3, cd")),
+        Some(json!(["ab", "cd"]))
+    );
+    let found = faults(&toml(r#"{ column = "v", pattern = "(" }"#));
+    assert_eq!(found[0].0, "/records/attributes/major/pattern");
+    assert!(found[0].1.contains("unclosed group"), "{found:?}");
 }

@@ -4,9 +4,10 @@ use super::file;
 use super::store::Registry;
 use super::{Generation, Meta, Part, slot};
 use crate::Error;
-use crate::segment::{Segment, SegmentId, merge};
+use crate::segment::{Segment, SegmentId, TextPlan, merge};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Segments of one tier that are left alone.
@@ -19,6 +20,7 @@ pub struct GenerationBuilder {
     registry: Arc<Registry>,
     meta: Meta,
     parts: [Vec<Part>; 2],
+    texts: [Option<Arc<TextPlan>>; 2],
 }
 
 impl GenerationBuilder {
@@ -31,7 +33,13 @@ impl GenerationBuilder {
             registry,
             meta,
             parts,
+            texts: [None, None],
         }
+    }
+
+    /// Gives what merges need to index the texts of a kind again; without it, merged segments have no text index.
+    pub fn set_texts(&mut self, kind: ResourceType, plan: Arc<TextPlan>) {
+        self.texts[slot(kind)] = Some(plan);
     }
 
     /// Replaces the manifest blob.
@@ -48,10 +56,7 @@ impl GenerationBuilder {
         for part in &mut self.parts[slot(kind)] {
             kill_replaced(part, &segment);
         }
-        self.parts[slot(kind)].push(Part {
-            segment,
-            dead: Arc::default(),
-        });
+        self.parts[slot(kind)].push(Part::new(segment, RoaringBitmap::new()));
         Ok(())
     }
 
@@ -83,9 +88,14 @@ impl GenerationBuilder {
     /// # Errors
     /// [`Error::Corrupt`] when an item that has to be copied is damaged; [`Error::Io`].
     pub fn merge(&mut self) -> Result<(), Error> {
+        self.merge_up_to(u64::MAX)
+    }
+
+    /// As [`Self::merge`], leaving out merges of more than `most` live documents.
+    pub(super) fn merge_up_to(&mut self, most: u64) -> Result<(), Error> {
         for kind in [ResourceType::Collection, ResourceType::Offering] {
             self.parts[slot(kind)].retain(|part| part.live() > 0);
-            while let Some(chosen) = choose(&self.parts[slot(kind)]) {
+            while let Some(chosen) = choose(&self.parts[slot(kind)], most) {
                 self.merge_parts(kind, &chosen)?;
             }
         }
@@ -95,7 +105,7 @@ impl GenerationBuilder {
     fn merge_parts(&mut self, kind: ResourceType, chosen: &[SegmentId]) -> Result<(), Error> {
         let parts = &mut self.parts[slot(kind)];
         let is_chosen = |part: &Part| chosen.contains(&part.segment.segment_id());
-        let sources: Vec<(&Segment, &roaring::RoaringBitmap)> = parts
+        let sources: Vec<(&Segment, &RoaringBitmap)> = parts
             .iter()
             .filter(|part| is_chosen(part))
             .map(|part| (part.segment.as_ref(), part.dead.as_ref()))
@@ -103,15 +113,18 @@ impl GenerationBuilder {
         let merged = merge(
             self.registry.dir(),
             &sources,
+            self.texts[slot(kind)].as_deref(),
             self.registry.durability().clone(),
+            None,
         )?;
         let merged = merged.map(|id| self.registry.open(id)).transpose()?;
         parts.retain(|part| !is_chosen(part));
-        parts.extend(merged.map(|segment| Part {
-            segment,
-            dead: Arc::default(),
-        }));
+        parts.extend(merged.map(|segment| Part::new(segment, RoaringBitmap::new())));
         Ok(())
+    }
+
+    pub(super) fn parts_mut(&mut self, kind: ResourceType) -> &mut Vec<Part> {
+        &mut self.parts[slot(kind)]
     }
 
     pub(super) fn meta(&self) -> (u128, &[u8]) {
@@ -133,12 +146,7 @@ impl GenerationBuilder {
     }
 
     pub(super) fn into_generation(self, number: u64, epoch: u64) -> Generation {
-        Generation {
-            number,
-            epoch,
-            meta: self.meta,
-            parts: self.parts,
-        }
+        Generation::new(number, epoch, self.meta, self.parts)
     }
 }
 
@@ -169,24 +177,28 @@ fn kill_replaced(part: &mut Part, newer: &Segment) {
     }
 }
 
-/// The segments to merge next; `None` when all is well.
-fn choose(parts: &[Part]) -> Option<Vec<SegmentId>> {
-    let mut tiers: Vec<(Tier<'_>, Vec<SegmentId>)> = Vec::new();
+/// The segments to merge next, with at most `most` live documents; `None` when all is well.
+pub(super) fn choose(parts: &[Part], most: u64) -> Option<Vec<SegmentId>> {
+    let mut tiers: Vec<(Tier<'_>, Vec<SegmentId>, u64)> = Vec::new();
     for part in parts {
         let id = part.segment.segment_id();
-        if part.dead.len() * 2 > u64::from(part.segment.len()) {
+        let live = part.live();
+        if part.dead.len() * 2 > u64::from(part.segment.len()) && live <= most {
             return Some(vec![id]);
         }
         let tier = Tier::of(part);
-        match tiers.iter_mut().find(|(known, _)| *known == tier) {
-            Some((_, members)) => members.push(id),
-            None => tiers.push((tier, vec![id])),
+        match tiers.iter_mut().find(|(known, ..)| *known == tier) {
+            Some((_, members, documents)) => {
+                members.push(id);
+                *documents += live;
+            }
+            None => tiers.push((tier, vec![id], live)),
         }
     }
     let full = tiers
         .into_iter()
-        .find(|(_, members)| members.len() > TIER_SEGMENTS);
-    full.map(|(_, members)| members)
+        .find(|(_, members, documents)| members.len() > TIER_SEGMENTS && *documents <= most);
+    full.map(|(_, members, _)| members)
 }
 
 /// Segments that may be merged with each other: of like size, and of one default language.
