@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adapter;
+pub mod agent;
 pub mod case;
 pub mod deviation;
 pub mod peer;

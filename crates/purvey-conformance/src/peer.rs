@@ -1,20 +1,17 @@
-//! What an Agent meets: a server on a loopback socket that answers as a case says, and the Agent in front of it.
+//! What an Agent meets: a server on a loopback socket that answers as a case says.
 
 use crate::case::Fault;
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use purvey_agent::Agent;
-use purvey_agent::transport::{Clock, Guarded, GuardedBuilder, Transport};
 use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
 use purvey_odp::media;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use url::Url;
 
 /// How long the other side of a connection may keep silent.
@@ -193,7 +190,7 @@ fn serve(
             return;
         }
         // A connection that breaks is the Agent's to tell.
-        let Ok(Ok(request)) = connection.map(|stream| receive(stream)) else {
+        let Ok(Ok(request)) = connection.map(receive) else {
             continue;
         };
         let (mut request, stream) = request;
@@ -295,56 +292,4 @@ impl Site {
             reply.unwrap_or_else(|| Reply::problem(404, "NOT_FOUND"))
         })
     }
-}
-
-/// A clock that moves only while something waits, and then at once.
-#[derive(Clone, Debug, Default)]
-pub struct WaitingClock(Arc<AtomicU64>);
-
-impl Clock for WaitingClock {
-    fn now(&self) -> SystemTime {
-        let waited = Duration::from_millis(self.0.load(Ordering::SeqCst));
-        UNIX_EPOCH + Duration::from_secs(crate::service::NOW) + waited
-    }
-
-    fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
-        let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        self.0.fetch_add(wait, Ordering::SeqCst);
-        Box::pin(async {})
-    }
-
-    fn chance(&self) -> f64 {
-        0.5
-    }
-}
-
-/// The real transport, allowed to reach a [`Peer`].
-pub fn guarded() -> GuardedBuilder {
-    Guarded::builder()
-        .local_development(LocalDevelopment::Allowed)
-        .clock(WaitingClock::default())
-}
-
-/// An Agent over this transport.
-///
-/// # Errors
-/// None in practice.
-pub fn agent(transport: impl Transport + 'static) -> Result<Agent, Fault> {
-    Agent::builder()
-        .transport(transport)
-        .local_development(true)
-        .build()
-        .map_err(Fault::of("Agent"))
-}
-
-/// Does asynchronous work to its end.
-///
-/// # Errors
-/// Those of the work.
-pub fn run<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::of("runtime"))?;
-    runtime.block_on(work)
 }

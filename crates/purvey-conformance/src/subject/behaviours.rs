@@ -2,10 +2,11 @@
 
 use super::complete;
 use super::enriched::{OFFERING, offering, site};
+use crate::agent::{builder, built, guarded, run};
 use crate::case::{Fault, Input, Outcome};
-use crate::peer::{self, Peer, Site, guarded, run};
+use crate::peer::{self, Peer, Site};
 use purvey_agent::cache::Cache;
-use purvey_agent::{Agent, Code, Error, Service};
+use purvey_agent::{Code, Error, Service};
 use purvey_odp::limits;
 use serde_json::{Map, Value, json};
 
@@ -26,21 +27,22 @@ const BASELINE: [(&str, Show); 10] = [
     ("enforce-compatibility", holds_to_the_version),
 ];
 
-/// Whether an Agent of just these behaviours is one: when they are all of the baseline, and each of them can be shown. What is
-/// named beyond it is shown by nothing.
+/// Whether an Agent of just these behaviours is one: when they are all of the baseline, each of which is shown.
 pub(super) fn baseline(input: &Input) -> Result<Outcome, Fault> {
     let named: Vec<String> = input.read("behaviors")?;
-    let mut valid = named
-        .iter()
-        .all(|name| BASELINE.iter().any(|(known, _)| known == name));
+    let known = |name: &&String| BASELINE.iter().any(|(known, _)| known == name);
+    if let Some(other) = named.iter().find(|name| !known(name)) {
+        return Err(Fault(format!("the behaviour {other} is not known")));
+    }
+    let mut complete = true;
     for (name, show) in BASELINE {
         if !named.iter().any(|named| named == name) {
-            valid = false;
+            complete = false;
         } else if !show()? {
             return Err(Fault(format!("the Agent does not {name}")));
         }
     }
-    Ok(Outcome::valid(valid))
+    Ok(Outcome::valid(complete))
 }
 
 const LIST: &str = "/odp/offerings";
@@ -66,10 +68,8 @@ fn visit<T>(
     peer: &Peer,
     work: impl AsyncFnOnce(&Service) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, Fault> {
-    let transport = guarded().cache(Cache::memory(1_048_576)).build();
-    let agent = Agent::builder()
-        .transport(transport.map_err(Fault::of("transport"))?)
-        .local_development(true)
+    let transport = built(guarded().cache(Cache::memory(1_048_576)))?;
+    let agent = builder(transport)
         .languages(["de"])
         .build()
         .map_err(Fault::of("Agent"))?;
@@ -209,7 +209,8 @@ fn stays_where_it_may() -> Result<bool, Fault> {
     let within = succeeded(visit(&peer, got)?)? == "Item";
     let out = failed_as(visit(&peer, listed)?, &Code::RedirectRefused) && other.seen().is_empty();
     let private = run(async {
-        let agent = peer::agent(guarded().build().map_err(Fault::of("transport"))?)?;
+        let agent = builder(built(guarded())?).build();
+        let agent = agent.map_err(Fault::of("Agent"))?;
         Ok(agent.service("https://10.0.0.1").await)
     })?;
     Ok(within && out && failed_as(private, &Code::AddressNotAllowed))

@@ -2,8 +2,9 @@
 
 use super::enriched::{OFFERING, offering, offering_of, site};
 use crate::adapter::Role;
+use crate::agent::{guarded, visit};
 use crate::case::{Fault, Input, Outcome};
-use crate::peer::{self, Site, agent, guarded, run};
+use crate::peer::{self, Site};
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use purvey_agent::challenge::{Challenge, Demand};
@@ -33,10 +34,7 @@ pub(super) fn classify(_: Role, input: &Input) -> Result<Outcome, Fault> {
     }
     let advertised = Map::from_iter([("protocols".to_owned(), input.member("advertised")?)]);
     let peer = site(advertised).on("/odp/offerings", reply).start()?;
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
-    let listed = run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    let listed = visit(&peer, guarded(), async |service| {
         Ok(service.offerings().collect().await)
     })?;
     let demands = match listed {
@@ -114,10 +112,7 @@ impl ChallengeHandler for Handler {
 
 /// Invokes the one Action with a handler for challenges.
 fn invoke(peer: &peer::Peer, handler: &Handler) -> Result<Result<Answer, Error>, Fault> {
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
-    run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    visit(peer, guarded(), async |service| {
         let found = offering_of(&service).await?;
         let action = found.action("act");
         let action = action.ok_or_else(|| Fault("the Action cannot be used".to_owned()))?;
@@ -192,10 +187,7 @@ pub(super) fn invocable(_: Role, input: &Input) -> Result<Outcome, Fault> {
     );
     let relation = if known { "invoke" } else { "future-operation" };
     let peer = shop(relation).on(TARGET, peer::Reply::new(200)).start()?;
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
-    run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    visit(&peer, guarded(), async |service| {
         let found = offering_of(&service).await?;
         let by_relation = found.actions_for(CoreRelation::Invoke).count();
         if by_relation != usize::from(known) {

@@ -2,8 +2,9 @@
 
 use super::complete;
 use crate::adapter::Role;
+use crate::agent::{guarded, visit};
 use crate::case::{Fault, Input, Outcome};
-use crate::peer::{self, Peer, agent, guarded, run};
+use crate::peer::{self, Peer};
 use crate::service::Service;
 use http::{StatusCode, header};
 use purvey_agent::{Error, Item};
@@ -208,11 +209,8 @@ fn by_an_agent(
         return Err(Fault(format!("the member {other} is not known")));
     }
     let peer = Peer::start(move |seen| through(&service, seen))?;
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
     let text = |member: &str| request.get(member).and_then(Value::as_str);
-    let ids = run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    let ids = visit(&peer, guarded(), async |service| {
         Ok(match operation {
             Operation::SearchOfferings => {
                 let mut search = service.search();

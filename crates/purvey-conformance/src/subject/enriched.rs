@@ -2,8 +2,9 @@
 
 use super::complete;
 use crate::adapter::Role;
+use crate::agent::{builder, built, guarded, run, visit};
 use crate::case::{Fault, Input, Outcome};
-use crate::peer::{self, Site, agent, guarded, run};
+use crate::peer::{self, Site};
 use crate::service::MANIFEST;
 use futures_util::future::BoxFuture;
 use purvey_agent::transport::{Fetch, Fetched, Guarded, Operation, Transport};
@@ -43,11 +44,8 @@ pub(super) async fn offering_of(service: &Service) -> Result<EnrichedOffering, F
 
 fn read(site: Site) -> Result<EnrichedOffering, Fault> {
     let peer = site.start()?;
-    let transport = guarded().build().map_err(Fault::of("transport"))?;
-    let agent = agent(transport)?;
-    run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        offering_of(&service.map_err(Fault::of("Service"))?).await
+    visit(&peer, guarded(), async |service| {
+        offering_of(&service).await
     })
 }
 
@@ -207,10 +205,11 @@ pub(super) fn profile(input: &Input) -> Result<Outcome, Fault> {
         }
     }
     let peer = served.start()?;
-    let agent = agent(Everywhere {
+    let everywhere = Everywhere {
         peer: peer.url("/")?,
-        transport: guarded().build().map_err(Fault::of("transport"))?,
-    })?;
+        transport: built(guarded())?,
+    };
+    let agent = builder(everywhere).build().map_err(Fault::of("Agent"))?;
     let found = run(async {
         let service = agent.service("https://market.example").await;
         offering_of(&service.map_err(Fault::of("Service"))?).await
@@ -251,10 +250,7 @@ pub(super) fn scope(input: &Input) -> Result<Outcome, Fault> {
 /// Whether anything was done to the attributes of the one item of a list.
 fn listed(site: Site) -> Result<bool, Fault> {
     let peer = site.start()?;
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
-    let items = run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    let items = visit(&peer, guarded(), async |service| {
         service
             .offerings()
             .collect()

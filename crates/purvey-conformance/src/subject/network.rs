@@ -2,8 +2,9 @@
 
 use super::enriched::{OFFERING, offering, offering_of, site};
 use crate::adapter::Role;
+use crate::agent::{WaitingClock, built, guarded, run, visit};
 use crate::case::{Fault, Input, Outcome};
-use crate::peer::{self, Peer, Site, WaitingClock, agent, guarded, run};
+use crate::peer::{self, Peer, Site};
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use purvey_agent::cache::Cache;
@@ -46,9 +47,8 @@ fn fetch_error(url: Url, local: LocalDevelopment, addresses: Vec<IpAddr>) -> Res
     let transport = Guarded::builder()
         .local_development(local)
         .resolver(Addresses(addresses))
-        .clock(WaitingClock::default())
-        .build()
-        .map_err(Fault::of("transport"))?;
+        .clock(WaitingClock::default());
+    let transport = built(transport)?;
     let result = run(async {
         let fetch = Fetch::get(url, Class::AttributeSchema);
         Ok(transport.fetch(&operation(), fetch).await)
@@ -127,7 +127,7 @@ pub(super) fn forwarded(_: Role, input: &Input) -> Result<Outcome, Fault> {
         .on("/openapi", peer::Reply::json("application/json", &openapi))
         .on("/target", peer::Reply::json(media::SCHEMA, &leads_to))
         .start()?;
-    visit(&service, &fields)?;
+    call(&service, &fields)?;
     let carried = |request: &peer::Seen| -> Vec<&String> {
         let carries = |name: &&String| request.field(name) == Some(SECRET);
         fields.iter().filter(carries).collect()
@@ -144,7 +144,7 @@ pub(super) fn forwarded(_: Role, input: &Input) -> Result<Outcome, Fault> {
 }
 
 /// Reads the Offering of a Service with these fields as credentials, and invokes its Action if it has one.
-fn visit(peer: &Peer, fields: &[String]) -> Result<(), Fault> {
+fn call(peer: &Peer, fields: &[String]) -> Result<(), Fault> {
     let origin = peer.origin()?;
     let mut transport = guarded();
     for name in fields {
@@ -152,10 +152,7 @@ fn visit(peer: &Peer, fields: &[String]) -> Result<(), Fault> {
         let secret = HeaderValue::from_static(SECRET);
         transport = transport.credential(origin.clone(), name, secret);
     }
-    let agent = agent(transport.build().map_err(Fault::of("transport"))?)?;
-    run(async {
-        let service = agent.service(origin.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    visit(peer, transport, async |service| {
         let found = offering_of(&service).await?;
         if let Some(action) = found.action("act") {
             let invoked = service.invoke(action, ActionInput::new()).await;
@@ -214,15 +211,12 @@ fn ask(
     } else {
         "Bearer other"
     };
-    let transport = guarded()
-        .cache(cache.clone())
-        .credential(
-            peer.origin()?,
-            header::AUTHORIZATION,
-            HeaderValue::from_static(caller),
-        )
-        .build()
-        .map_err(Fault::of("transport"))?;
+    let transport = guarded().cache(cache.clone()).credential(
+        peer.origin()?,
+        header::AUTHORIZATION,
+        HeaderValue::from_static(caller),
+    );
+    let transport = built(transport)?;
     run(async {
         let fetched = transport.fetch(&operation(), fetch).await;
         fetched.map_err(Fault::of("fetch"))
@@ -260,11 +254,8 @@ pub(super) fn conditional_get(input: &Input) -> Result<Outcome, Fault> {
         false => site.on(LIST, tagged("after")),
     };
     let peer = site.start()?;
-    let transport = guarded().cache(Cache::memory(1_048_576)).build();
-    let agent = agent(transport.map_err(Fault::of("transport"))?)?;
-    let (first, second) = run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    let transport = guarded().cache(Cache::memory(1_048_576));
+    let (first, second) = visit(&peer, transport, async |service| {
         Ok((ids(&service).await?, ids(&service).await?))
     })?;
     let requests = peer.at(LIST);
@@ -299,14 +290,8 @@ pub(super) fn page_failure(_: Role, input: &Input) -> Result<Outcome, Fault> {
         .on("/second", peer::Reply::document(&second))
         .on("/last", peer::Reply::document(&last))
         .start()?;
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
-    let items = run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let mut pages = service
-            .map_err(Fault::of("Service"))?
-            .offerings()
-            .all()
-            .pages();
+    let items = visit(&peer, guarded(), async |service| {
+        let mut pages = service.offerings().all().pages();
         let mut items = Vec::new();
         // Asked to go on after the failure too.
         for _ in 0..4 {
@@ -351,10 +336,7 @@ pub(super) fn retry(_: Role, input: &Input) -> Result<Outcome, Fault> {
         .on(LIST, failed(status, told))
         .on(LIST, found)
         .start()?;
-    let agent = agent(guarded().build().map_err(Fault::of("transport"))?)?;
-    let result = run(async {
-        let service = agent.service(peer.origin()?.as_str()).await;
-        let service = service.map_err(Fault::of("Service"))?;
+    let result = visit(&peer, guarded(), async |service| {
         Ok(service.offerings().collect().await)
     })?;
     match (result, peer.at(LIST).len()) {
