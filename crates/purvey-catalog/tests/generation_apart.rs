@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Documents of one publication: nine such are more than a publication merges itself.
 const BATCH: usize = 2_000;
-const NEVER: AtomicBool = AtomicBool::new(false);
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn open(dir: &Path) -> Generations {
     let clock = Arc::new(ManualClock::new(1_800_000_000));

@@ -574,7 +574,7 @@ fn check(index: &Indexed, oracle: &Oracle, query: &str) -> Result<(), TestCaseEr
             }
         }
         prop_assert_eq!(&paged, &all, "{} by {}", query, limit);
-        let some = |number: usize| number % 3 == 1 || number % 50 == 0;
+        let some = |number: usize| number % 3 == 1 || number.is_multiple_of(50);
         let found = index.page(query, None, limit, some);
         let expected = all.iter().copied().filter(|(_, number)| some(*number));
         prop_assert_eq!(found, expected.take(limit).collect::<Vec<_>>(), "{}", query);

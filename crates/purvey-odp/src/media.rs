@@ -6,6 +6,8 @@ pub const ODP: &str = "application/odp+json";
 pub const PROBLEM: &str = "application/problem+json";
 /// Attribute schemas.
 pub const SCHEMA: &str = "application/schema+json";
+/// OpenAPI documents; the parameter `version` must be there and `3.1` (ODP §4).
+pub const OPENAPI: &str = "application/vnd.oai.openapi+json";
 
 /// The `type/subtype` of a `Content-Type` field in lower case. Parameters must be well formed and mean nothing.
 ///
@@ -20,6 +22,36 @@ pub fn essence(content_type: &str) -> Option<String> {
     // A wildcard is a media range, not a media type.
     let whole = cursor.0.is_empty() && kind != "*" && subtype != "*";
     whole.then(|| format!("{kind}/{subtype}").to_ascii_lowercase())
+}
+
+/// The value of the parameter `name` (compared without case) of a `Content-Type` field; a quoted one without its quotes and
+/// escapes.
+///
+/// Nothing when the field is malformed, or the parameter is not there or there twice.
+pub fn parameter(content_type: &str, name: &str) -> Option<String> {
+    essence(content_type)?;
+    let mut cursor = Cursor(content_type);
+    cursor.space();
+    cursor.media()?;
+    let mut found = None;
+    while let Some(parameter) = cursor.parameter() {
+        let (key, value) = parameter.ok()?;
+        if key.eq_ignore_ascii_case(name) && found.replace(unescaped(value)).is_some() {
+            return None;
+        }
+    }
+    found
+}
+
+/// The text of a quoted string's inside.
+fn unescaped(inner: &str) -> String {
+    let mut chars = inner.chars();
+    let mut text = String::with_capacity(inner.len());
+    while let Some(c) = chars.next() {
+        // An escape at the very end cannot be: the parser takes it for the quote's.
+        text.extend(if c == '\\' { chars.next() } else { Some(c) });
+    }
+    text
 }
 
 /// Whether an `Accept` field permits the media type `essence` (lower case, no parameters). An absent or empty field permits
@@ -233,6 +265,28 @@ mod tests {
             "application/\u{e9}",
         ] {
             assert_eq!(essence(field), None, "{field}");
+        }
+    }
+
+    #[test]
+    fn parameters() {
+        let version = |field| parameter(field, "version");
+        for field in [
+            "application/vnd.oai.openapi+json;version=3.1",
+            "application/vnd.oai.openapi+json; a=b; Version=\"3.1\"",
+            "application/vnd.oai.openapi+json ;version=\"3\\.1\";",
+        ] {
+            assert_eq!(version(field).as_deref(), Some("3.1"), "{field}");
+        }
+        for field in [
+            "application/vnd.oai.openapi+json",
+            "application/vnd.oai.openapi+json;aversion=3.1",
+            "application/vnd.oai.openapi+json;version=3.1;version=3.1",
+            "application/vnd.oai.openapi+json;version=3.1;x",
+            "application/vnd.oai.openapi+json;a=\";version=3.1\"",
+            "version=3.1",
+        ] {
+            assert_eq!(version(field), None, "{field}");
         }
     }
 

@@ -25,6 +25,14 @@ pub struct ServerConfig {
     /// Requests being answered at once, each until its response has left; more get 503 with `Retry-After`. At least 1. Default
     /// 1,024.
     pub max_in_flight: usize,
+    /// Searches at work at once, each on a thread of its own. At least 1. Default: one for each processor.
+    pub max_searches: usize,
+    /// Searches that wait for one of those to end; more get 503 with `Retry-After`. Default 256.
+    pub search_queue: usize,
+    /// Longest wait of such a search; then it gets 503 too. Default 1 s.
+    pub search_wait: Duration,
+    /// Searches that take this long are logged with their shape, without their text and values. Default 250 ms.
+    pub slow_search: Duration,
     /// Requests a client address may make a second, on average; more get 429 with `Retry-After`. Default: no bound.
     pub rate_per_second: Option<NonZeroU32>,
     /// Requests a client address may make at once under [`Self::rate_per_second`]. Default: as many as a second's.
@@ -51,6 +59,10 @@ impl Default for ServerConfig {
             write_timeout: Duration::from_secs(30),
             max_connections: 4_096,
             max_in_flight: 1_024,
+            max_searches: std::thread::available_parallelism().map_or(1, Into::into),
+            search_queue: 256,
+            search_wait: Duration::from_secs(1),
+            slow_search: Duration::from_millis(250),
             rate_per_second: None,
             rate_burst: None,
             max_record_bytes: 2 * 1_024 * 1_024,

@@ -3,7 +3,7 @@
 use crate::{
     Response, ServerConfig,
     account::{Account, Accounted, Stalls},
-    odp,
+    odp::{self, Odp},
     rate::Limiter,
     request_id::{RequestId, X_REQUEST_ID},
     site, v1,
@@ -42,7 +42,7 @@ pub(crate) struct Front {
 
 struct Shared {
     config: Arc<ServerConfig>,
-    catalog: Catalog,
+    odp: Odp,
     ready: Arc<AtomicBool>,
     in_flight: AtomicUsize,
     limiter: Option<Limiter>,
@@ -68,8 +68,8 @@ impl Front {
             shared: Arc::new(Shared {
                 limiter: Limiter::new(&config),
                 in_flight: AtomicUsize::new(0),
+                odp: Odp::new(catalog, Arc::clone(&config)),
                 config,
-                catalog,
                 ready,
                 other,
             }),
@@ -154,8 +154,9 @@ impl Front {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        if let Some(response) = odp::answer(&self.shared.catalog, &parts).await {
-            return response;
+        let odp = &self.shared.odp;
+        if let Some(target) = odp.target(parts.uri.path()) {
+            return odp.answer(&parts, target, || Body::new(body)).await;
         }
         let mut request = Request::from_parts(parts, Body::new(body));
         request.extensions_mut().insert(id.clone());

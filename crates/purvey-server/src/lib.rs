@@ -16,6 +16,7 @@ mod front;
 mod odp;
 mod rate;
 mod request_id;
+mod searches;
 mod serve;
 mod site;
 mod tls;

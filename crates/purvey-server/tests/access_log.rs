@@ -4,12 +4,13 @@
 mod common;
 
 use axum::body::Body;
-use common::{Service, TOKEN, request};
+use common::{Service, TOKEN, config, request};
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     io::Write,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -109,4 +110,37 @@ async fn every_request_has_one_line_and_failures_name_their_cause_under_its_id()
     let cause = lines[0]["fields"]["error"].as_str().unwrap();
     assert!(cause.contains("offerings"), "{cause}");
     assert_eq!(lines[1]["fields"]["status"], 500);
+
+    // A search that is slow by the server's measure is logged with its shape, and nothing of what was searched for.
+    let mut slow = config();
+    slow.slow_search = Duration::ZERO;
+    let service = Service::searchable(slow);
+    log.lines();
+    let body = json!({
+        "odp_version": "1.0",
+        "query": "text-secret",
+        "filters": [{"id": "lamp-name", "operator": "eq", "value": "value-secret"}],
+        "collection_id": "lamps",
+        "include_descendants": true,
+        "refinements": ["watts"],
+    });
+    let answer = service
+        .search("/odp/offerings/search", body.to_string())
+        .await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let lines = log.lines();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let (slow, access) = (&lines[0], &lines[1]);
+    assert_eq!(slow["target"], "purvey_server::slow_search");
+    assert_eq!(slow["span"]["request_id"], access["span"]["request_id"]);
+    assert_eq!(slow["fields"]["operation"], "search-offerings");
+    let shape: Value = serde_json::from_str(slow["fields"]["shape"].as_str().unwrap()).unwrap();
+    assert_eq!(shape["filters"], json!(["lamp-name eq"]));
+    assert_eq!(shape["refinements"], json!(["watts"]));
+    assert_eq!(shape["scope"], "descendants");
+    assert_eq!(shape["has_query"], true);
+    assert_eq!(access["target"], "purvey_server::access");
+    for line in [slow, access] {
+        assert!(!line.to_string().contains("secret"), "{line}");
+    }
 }

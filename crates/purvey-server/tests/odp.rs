@@ -183,10 +183,6 @@ async fn what_is_not_there_is_a_problem_wherever_it_is() {
     ] {
         service.get(path).await.assert_problem(404, "NOT_FOUND");
     }
-    for path in ["/odp/offerings/search", "/odp/collections/search"] {
-        let search = request(Method::POST, path, &[], Body::from("{}"));
-        service.send(search).await.assert_problem(404, "NOT_FOUND");
-    }
 }
 
 #[tokio::test]

@@ -458,3 +458,67 @@ async fn a_stream_that_is_given_no_room_is_let_go() {
     assert!(headers, "the head of an answer came");
     until_free(&server).await;
 }
+
+fn search_head(fields: &str) -> String {
+    format!(
+        "POST /odp/offerings/search HTTP/1.1\r\nhost: x\r\ncontent-type: application/odp+json\r\n{fields}\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn a_search_that_is_too_large_is_refused_while_it_is_still_sent() {
+    let server = Running::with(config()).await;
+    // Who asks first is not asked for it.
+    let mut stream = server.connect().await;
+    let head = search_head("expect: 100-continue\r\ncontent-length: 65537");
+    let answer = exchange(&mut stream, &head).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("REQUEST_TOO_LARGE"));
+    // Who declares too much is refused before any of it, and who declares nothing at the first byte too many.
+    for (fields, sent) in [
+        ("content-length: 65537", String::new()),
+        (
+            "transfer-encoding: chunked",
+            format!("10001\r\n{}\r\n", " ".repeat(65_537)),
+        ),
+    ] {
+        let mut stream = server.connect().await;
+        let answer = exchange(&mut stream, &(search_head(fields) + &sent)).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{fields}: {answer}");
+    }
+    // Who sends on and on gets the answer, and then the end.
+    let mut stream = server.connect().await;
+    let head = search_head("transfer-encoding: chunked");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut from, mut to) = stream.into_split();
+    let chunk = format!("1000\r\n{}\r\n", " ".repeat(4_096));
+    let sending =
+        tokio::spawn(async move { while to.write_all(chunk.as_bytes()).await.is_ok() {} });
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4_096];
+    while let Ok(read) = timeout(Duration::from_secs(5), from.read(&mut buffer))
+        .await
+        .expect("an answer in time")
+        && read > 0
+    {
+        answer.extend_from_slice(&buffer[..read]);
+    }
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    timeout(Duration::from_secs(5), sending)
+        .await
+        .expect("sending ends")
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_search_shorter_than_it_says_is_waited_for_and_then_refused() {
+    let mut hurried = config();
+    hurried.body_timeout = SHORT;
+    let server = Running::with(hurried).await;
+    let mut stream = server.connect().await;
+    let request = search_head("content-length: 100") + "{\"odp_version\":";
+    let answer = exchange(&mut stream, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("REQUEST_TIMEOUT"), "{answer}");
+}

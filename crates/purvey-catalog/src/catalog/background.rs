@@ -15,8 +15,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// How often lapsed generations are collected when nothing is published.
 const COLLECT: Duration = Duration::from_secs(30);
 
-/// Shortest time from the beginning of one large merge to that of the next.
-const MERGE_PAUSE: Duration = Duration::from_secs(1);
+/// Pause after a large merge that came to nothing.
+const MERGE_BACKOFF: Duration = Duration::from_secs(60);
 
 /// The running thread; stops when dropped.
 #[derive(Debug)]
@@ -58,31 +58,37 @@ impl Drop for Background {
 #[derive(Default)]
 struct Merger {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-    last: Option<Instant>,
+    /// Ends with whether it went well.
+    thread: Option<JoinHandle<bool>>,
+    /// Not before then.
+    next: Option<Instant>,
 }
 
 impl Merger {
     /// Begins a merge when one is due and none is under way.
     fn start_if_due(&mut self, catalog: &Inner) {
-        let is_under_way = self
-            .thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished());
-        let is_early = self.last.is_some_and(|last| last.elapsed() < MERGE_PAUSE);
-        if is_under_way || is_early || !catalog.generations.wants_merge() {
+        if let Some(thread) = self.thread.take_if(|thread| thread.is_finished())
+            && !thread.join().unwrap_or(false)
+        {
+            self.next = Some(Instant::now() + MERGE_BACKOFF);
+        }
+        let is_early = self.next.is_some_and(|next| Instant::now() < next);
+        if self.thread.is_some() || is_early || !catalog.generations.wants_merge() {
             return;
         }
-        self.last = Some(Instant::now());
         let generations = Arc::clone(&catalog.generations);
         let manifest = Arc::clone(&catalog.current.load().manifest);
         let stop = Arc::clone(&self.stop);
         let merge = move || {
             let texts = |kind| Arc::clone(manifest.text_plan(kind));
             match generations.merge_apart(texts, &stop) {
-                Ok(merged) => tracing::debug!(merged, "merged segments apart"),
-                Err(_) if stop.load(Ordering::Relaxed) => {}
-                Err(error) => tracing::error!(%error, "segments could not be merged"),
+                // Another process may be at it.
+                Ok(merged) => merged,
+                Err(_) if stop.load(Ordering::Relaxed) => true,
+                Err(error) => {
+                    tracing::error!(%error, "segments could not be merged");
+                    false
+                }
             }
         };
         let thread = std::thread::Builder::new().name("catalog-merger".to_owned());

@@ -109,7 +109,7 @@ pub(crate) fn merge(
             .map(|(segment, _)| segment.columns())
             .collect();
         let columns = columns?;
-        let columns: Vec<&Columns> = columns.iter().map(|columns| columns.as_ref()).collect();
+        let columns: Vec<&Columns> = columns.iter().map(AsRef::as_ref).collect();
         writer.set_columns(Columns::merge(&columns, &origins)?);
     }
     writer.finish().map(Some)

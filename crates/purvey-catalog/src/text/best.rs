@@ -1,6 +1,6 @@
 //! The best documents of a part, without a look at those that cannot be among them.
 
-use super::cursor::{Word, next_bit};
+use super::cursor::{Word, has_bit};
 use super::index::Part;
 use super::plan::Kind;
 use super::search::{Pair, TextSearch};
@@ -120,7 +120,6 @@ pub(super) fn best(
         lead: *lead,
         others,
         pairs,
-        pairs_most,
         weights: &search.weights,
         essential: Vec::new(),
         spare: 0.0,
@@ -153,7 +152,6 @@ struct Walk<'a, 'q> {
     others: &'a [usize],
     rest: Vec<f32>,
     pairs: &'a [Pair],
-    pairs_most: f32,
     weights: &'a [f32],
     /// What each word counts in the present document.
     scores: Vec<f32>,
@@ -203,29 +201,22 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Looks at the documents that have all words, found set by set.
+    /// Looks at the documents that have all words, sifted word by word.
     fn sift(&mut self, part: &Part, among: &Bitset, top: &mut Top) -> io::Result<()> {
-        let mut all = vec![0; (part.documents as usize).div_ceil(64)];
-        if let Some(lead) = self.words.get(self.lead) {
-            lead.fill(&mut all)?;
-        }
+        let Some(lead) = self.words.get(self.lead) else {
+            return Ok(());
+        };
+        let mut documents = lead.documents(part.documents)?;
+        documents.retain(|doc| among.contains(part.base + doc));
         for word in self.others.iter().filter_map(|at| self.words.get(*at)) {
-            let count: u64 = all.iter().map(|bits| u64::from(bits.count_ones())).sum();
             // Otherwise it is cheaper to look the word up document by document.
-            if word.cost <= count * FILL_FACTOR {
-                let mut bits = vec![0; all.len()];
-                word.fill(&mut bits)?;
-                all.iter_mut()
-                    .zip(bits)
-                    .for_each(|(all, bits)| *all &= bits);
+            if word.cost <= documents.len() as u64 * FILL_FACTOR {
+                let set = word.set(part.documents)?;
+                documents.retain(|doc| has_bit(&set, *doc));
             }
         }
-        let mut doc = next_bit(&all, 0);
-        while doc != TERMINATED {
-            if among.contains(part.base + doc) {
-                self.look(part, doc, top)?;
-            }
-            doc = next_bit(&all, doc + 1);
+        for doc in documents {
+            self.look(part, doc, top)?;
         }
         Ok(())
     }
@@ -325,7 +316,7 @@ impl Walk<'_, '_> {
         }
         // In the order of the query, so that rounding is the same wherever a document is.
         let mut score: f32 = self.scores.iter().sum();
-        if self.pairs_most > 0.0 {
+        if !self.pairs.is_empty() && !hopeless(score + self.neighbours_most(doc)) {
             score += self.neighbours(doc)?;
         }
         Ok(if top.add(score, part.base + doc) {
@@ -333,6 +324,20 @@ impl Walk<'_, '_> {
         } else {
             Step::Same
         })
+    }
+
+    /// What neighbours in a document may count at most, by what is in which field.
+    fn neighbours_most(&mut self, doc: u32) -> f32 {
+        let mut sum = 0.0;
+        for pair in self.pairs {
+            for (field, weight) in self.weights.iter().enumerate() {
+                let mut both = self.words.iter_mut().skip(pair.left).take(2);
+                if both.all(|word| word.at(field, doc).next().is_some()) {
+                    sum += pair.worth * weight;
+                }
+            }
+        }
+        sum
     }
 
     /// What the neighbours of the query that are neighbours in the present document count.

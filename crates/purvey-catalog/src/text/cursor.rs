@@ -3,11 +3,15 @@
 use super::index::{Part, PartField};
 use super::plan::Kind;
 use super::search::TextSearch;
+use crate::search::bitset::bits;
 use std::io;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{BlockSegmentPostings, Postings, SegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED};
+
+/// Postings up to which sorting documents takes less than going through the bits of all.
+const FEW: u64 = 2_048;
 
 /// BM25: how soon repetitions stop to count.
 const K1: f32 = 1.2;
@@ -70,15 +74,22 @@ impl Spot {
 }
 
 fn fill(field: &PartField, info: &TermInfo, base: u32, bits: &mut [u64]) -> io::Result<()> {
-    let option = IndexRecordOption::Basic;
-    let mut block = (field.inverted).read_block_postings_from_terminfo(info, option)?;
-    while block.block_len() > 0 {
-        for doc in block.docs() {
+    each_block(field, info, |docs| {
+        for doc in docs {
             let at = base + doc;
             if let Some(word) = bits.get_mut(at as usize / 64) {
                 *word |= 1 << (at % 64);
             }
         }
+    })
+}
+
+/// Hands over the documents of a form, block by block.
+fn each_block(field: &PartField, info: &TermInfo, mut take: impl FnMut(&[u32])) -> io::Result<()> {
+    let option = IndexRecordOption::Basic;
+    let mut block = (field.inverted).read_block_postings_from_terminfo(info, option)?;
+    while block.block_len() > 0 {
+        take(block.docs());
         block.advance();
     }
     Ok(())
@@ -161,15 +172,41 @@ impl<'q> Word<'q> {
         Ok(word)
     }
 
-    /// Adds its documents to a set.
-    pub(super) fn fill(&self, bits: &mut [u64]) -> io::Result<()> {
+    /// Its documents in a part of so many, as bits.
+    pub(super) fn set(&self, documents: u32) -> io::Result<Vec<u64>> {
+        let mut all = vec![0; (documents as usize).div_ceil(64)];
         for source in &self.sources {
             match &source.cursor {
-                Cursor::Postings { .. } => fill(source.field, &source.info, 0, bits)?,
-                Cursor::Set(set) => bits.iter_mut().zip(set).for_each(|(a, b)| *a |= b),
+                Cursor::Postings { .. } => fill(source.field, &source.info, 0, &mut all)?,
+                Cursor::Set(set) => all.iter_mut().zip(set).for_each(|(a, b)| *a |= b),
             }
         }
-        Ok(())
+        Ok(all)
+    }
+
+    /// Its documents in a part of so many, in ascending order.
+    pub(super) fn documents(&self, documents: u32) -> io::Result<Vec<u32>> {
+        let mut found = Vec::new();
+        if self.cost > FEW {
+            let set = self.set(documents)?;
+            let words = set.iter().zip((0..).step_by(64));
+            words.for_each(|(word, base)| found.extend(bits(*word).map(|bit| base + bit)));
+            return Ok(found);
+        }
+        for source in &self.sources {
+            match &source.cursor {
+                Cursor::Postings { .. } => {
+                    each_block(source.field, &source.info, |docs| found.extend(docs))?;
+                }
+                Cursor::Set(set) => {
+                    let words = set.iter().zip((0..).step_by(64));
+                    words.for_each(|(word, base)| found.extend(bits(*word).map(|bit| base + bit)));
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
     }
 
     /// What the word counts in a document; nothing when it is not there. Documents must be asked for in ascending order.
@@ -328,8 +365,14 @@ impl Source<'_> {
     }
 }
 
+/// Whether a bit is set.
+pub(super) fn has_bit(bits: &[u64], at: u32) -> bool {
+    let word = bits.get(at as usize / 64);
+    word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+}
+
 /// The first set bit from `start` on; [`TERMINATED`] when there is none.
-pub(super) fn next_bit(bits: &[u64], start: u32) -> u32 {
+fn next_bit(bits: &[u64], start: u32) -> u32 {
     let first = start as usize / 64;
     let words = bits.iter().enumerate().skip(first);
     for (at, word) in words {

@@ -1,7 +1,7 @@
 //! The one table of failures under the ODP paths (ODP §6).
 
-use super::respond::{self, ALLOW_READ};
-use crate::Response;
+use super::respond;
+use crate::{Response, body::BodyError};
 use axum::body::Body;
 use http::{
     HeaderValue, Method, StatusCode,
@@ -9,7 +9,7 @@ use http::{
 };
 use purvey_catalog::Error;
 use purvey_odp::{
-    media,
+    limits, media,
     problem::{Code, InvalidParam, Problem},
 };
 
@@ -25,7 +25,16 @@ pub(crate) enum Failure {
         /// Whether Agents can enroll.
         enrollment: bool,
     },
-    MethodNotAllowed,
+    MethodNotAllowed {
+        /// The methods that the resource answers to.
+        allow: HeaderValue,
+    },
+    /// The body's media type or coding, and what to send.
+    UnsupportedMedia(String),
+    RequestTooLarge,
+    RequestTimeout,
+    /// The body ended before it was complete.
+    RequestBroken,
     NotAcceptable(&'static str),
     ContinuationExpired,
     RateLimited {
@@ -52,12 +61,25 @@ impl Failure {
                 .with_detail("The token is unknown, revoked or expired; without one, what is public can be read."),
             Self::NotAuthenticated { .. } => Problem::not_authenticated()
                 .with_detail("Present a token of this Service as Authorization: Bearer, and nothing else."),
-            Self::MethodNotAllowed => other(
+            Self::UnsupportedMedia(detail) => Problem::unsupported_media_type().with_detail(detail),
+            Self::RequestTooLarge => Problem::request_too_large().with_detail(&format!(
+                "The body must have at most {} bytes.",
+                limits::REQUEST_BYTES
+            )),
+            Self::RequestTimeout => other(
+                "REQUEST_TIMEOUT",
+                StatusCode::REQUEST_TIMEOUT,
+                "Request took too long",
+            )
+            .with_detail("The body did not arrive in time."),
+            Self::RequestBroken => Problem::invalid_request(Vec::new())
+                .with_detail("The body ended before it was complete; send it again."),
+            Self::MethodNotAllowed { .. } => other(
                 "METHOD_NOT_ALLOWED",
                 StatusCode::METHOD_NOT_ALLOWED,
                 "Method not allowed",
             )
-            .with_detail("This resource is only read: use GET or HEAD."),
+            .with_detail("The resource does not answer to this method; Allow lists those that it does."),
             Self::NotAcceptable(media) => Problem::not_acceptable().with_detail(&format!(
                 "The representation is {media}, which Accept excludes."
             )),
@@ -130,8 +152,8 @@ impl Failure {
                     headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("AEP"));
                 }
             }
-            Self::MethodNotAllowed => {
-                headers.insert(ALLOW, ALLOW_READ);
+            Self::MethodNotAllowed { allow } => {
+                headers.insert(ALLOW, allow);
             }
             _ => {}
         }
@@ -148,9 +170,23 @@ fn other(code: &str, status: StatusCode, title: &'static str) -> Problem {
     )
 }
 
+impl From<BodyError> for Failure {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Self::RequestTooLarge,
+            BodyError::TimedOut => Self::RequestTimeout,
+            BodyError::Broken => Self::RequestBroken,
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
+            Error::Invalid(invalid) => {
+                let violations = invalid.violations().iter();
+                Self::InvalidRequest(violations.map(InvalidParam::from).collect())
+            }
             Error::NotFound => Self::NotFound,
             Error::CursorInvalid => Self::InvalidRequest(vec![InvalidParam::query(
                 "cursor",

@@ -17,15 +17,17 @@ use purvey_catalog::Access;
 use purvey_odp::media;
 
 /// What the ODP paths answer to.
-pub(super) const ALLOW_READ: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+pub(crate) const ALLOW_READ: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+/// What those of searches answer to.
+pub(super) const ALLOW_SEARCH: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS, POST");
 
 /// The kind of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Media {
     /// `application/odp+json`: varies with the language and with who asks.
     Document,
-    /// The Service Document: the same for everybody.
-    Service,
+    /// The Service Document and the Service's definitions: the same for everybody.
+    Public,
     /// `application/schema+json`
     Schema,
 }
@@ -33,7 +35,7 @@ pub(super) enum Media {
 impl Media {
     const fn essence(self) -> &'static str {
         match self {
-            Self::Document | Self::Service => media::ODP,
+            Self::Document | Self::Public => media::ODP,
             Self::Schema => media::SCHEMA,
         }
     }
@@ -41,7 +43,7 @@ impl Media {
     const fn vary(self) -> &'static str {
         match self {
             Self::Document => "Accept, Accept-Encoding, Accept-Language, Authorization",
-            Self::Service => "Accept, Accept-Encoding, Accept-Language",
+            Self::Public => "Accept, Accept-Encoding, Accept-Language",
             Self::Schema => "Accept, Accept-Encoding",
         }
     }
@@ -80,35 +82,18 @@ pub(super) async fn representation(
     language: Option<HeaderValue>,
     body: Bytes,
 ) -> Response {
-    let mut coding = Coding::choose(request, body.len());
-    let mut tag = etag::of_content(&body, coding);
-    let mut response = http::Response::new(Body::empty());
-    response.headers_mut().reserve(12);
-    if etag::none_match_names(request, &tag) {
+    let tag = etag::of_content(&body, Coding::choose(request, body.len()));
+    let (mut response, tag) = if etag::none_match_names(request, &tag) {
+        let mut response = http::Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
+        (response, tag)
     } else {
-        let body = match coding.encode(body.clone()).await {
-            Ok(coded) => coded,
-            Err(error) => {
-                tracing::warn!(%error, ?coding, "a body could not be coded and is sent as it is");
-                coding = Coding::Identity;
-                tag = etag::of_content(&body, coding);
-                body
-            }
-        };
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media.essence()));
-        headers.insert(CONTENT_LENGTH, body.len().into());
-        if let Some(language) = language {
-            headers.insert(CONTENT_LANGUAGE, language);
+        let (mut response, coding) = coded(request, media, language, body.clone()).await;
+        if *method == Method::HEAD {
+            *response.body_mut() = Body::empty();
         }
-        if let Some(coding) = coding.header() {
-            headers.insert(CONTENT_ENCODING, coding);
-        }
-        if *method != Method::HEAD {
-            *response.body_mut() = Body::from(body);
-        }
-    }
+        (response, etag::of_content(&body, coding))
+    };
     let headers = response.headers_mut();
     headers.insert(ETAG, tag);
     headers.insert(VARY, HeaderValue::from_static(media.vary()));
@@ -117,6 +102,51 @@ pub(super) async fn representation(
     }
     share(headers);
     response
+}
+
+/// Answers a POST with `body` in the coding that the caller prefers. A search is as fresh as its request, so nobody keeps it (ODP §12).
+pub(super) async fn answer(
+    request: &HeaderMap,
+    language: Option<HeaderValue>,
+    body: Bytes,
+) -> Response {
+    let (mut response, _) = coded(request, Media::Document, language, body).await;
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static(Media::Document.vary()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    share(headers);
+    response
+}
+
+/// `body` in the coding that the caller prefers, which is told, with the header fields that describe it.
+async fn coded(
+    request: &HeaderMap,
+    media: Media,
+    language: Option<HeaderValue>,
+    body: Bytes,
+) -> (Response, Coding) {
+    let mut coding = Coding::choose(request, body.len());
+    let body = match coding.encode(body.clone()).await {
+        Ok(coded) => coded,
+        Err(error) => {
+            tracing::warn!(%error, ?coding, "a body could not be coded and is sent as it is");
+            coding = Coding::Identity;
+            body
+        }
+    };
+    let length = body.len();
+    let mut response = http::Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.reserve(12);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media.essence()));
+    headers.insert(CONTENT_LENGTH, length.into());
+    if let Some(language) = language {
+        headers.insert(CONTENT_LANGUAGE, language);
+    }
+    if let Some(coding) = coding.header() {
+        headers.insert(CONTENT_ENCODING, coding);
+    }
+    (response, coding)
 }
 
 /// Lets pages of any origin read the response: no cookie counts under the ODP paths, and a page that knows a token may use it.
@@ -131,13 +161,13 @@ pub(super) fn share(headers: &mut HeaderMap) {
 }
 
 /// The answer to OPTIONS, a browser's preflight included.
-pub(super) fn options() -> Response {
+pub(super) fn options(allow: HeaderValue) -> Response {
     let mut response = http::Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(ALLOW, ALLOW_READ);
+    headers.insert(ALLOW, allow.clone());
     share(headers);
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, ALLOW_READ);
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, allow);
     headers.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static(

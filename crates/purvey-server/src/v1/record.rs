@@ -242,12 +242,7 @@ pub(super) fn expect_media(headers: &HeaderMap, essence: &str) -> Result<(), Fai
             ..Failure::new(Code::UnsupportedMediaType)
         });
     }
-    let mut sent = headers.get_all(CONTENT_TYPE).iter();
-    let sent = match (sent.next(), sent.next()) {
-        (Some(value), None) => value.to_str().ok().and_then(media::essence),
-        _ => None,
-    };
-    if sent.as_deref() == Some(essence) {
+    if body::media(headers).as_deref() == Some(essence) {
         Ok(())
     } else {
         Err(Failure::new(Code::UnsupportedMediaType))

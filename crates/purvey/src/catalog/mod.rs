@@ -1,5 +1,6 @@
 //! `purvey catalog`
 
+mod explain;
 mod export;
 mod import;
 mod keys;
@@ -30,6 +31,8 @@ pub(crate) enum CatalogCommand {
     Stats(Inspect),
     /// Verify a catalog: checksums, and every record against what is served
     Check(Check),
+    /// Show how a search is planned and where its time goes
+    Explain(explain::Explain),
     /// The keys that seal continuations
     #[command(subcommand)]
     Keys(keys::KeysCommand),
@@ -66,6 +69,7 @@ pub(crate) fn run(command: CatalogCommand) -> Result<ExitCode, Failure> {
         CatalogCommand::Export(export) => export.run(),
         CatalogCommand::Stats(inspect) => stats(&inspect),
         CatalogCommand::Check(command) => check(&command),
+        CatalogCommand::Explain(explain) => explain.run(),
         CatalogCommand::Keys(command) => keys::run(&command),
         CatalogCommand::Token(command) => command.run(),
     }

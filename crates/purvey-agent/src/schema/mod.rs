@@ -1,0 +1,73 @@
+//! Attribute schemas (ODP §10): fetched whole, made locally complete, evaluated within bounds.
+//!
+//! Bounds of the Agent's own, beside those of the protocol: 2,048 references, 256 distinct regular expressions of 16,384 bytes
+//! together, 2,000,000 steps of an evaluation, counted before it begins. `format` is not asserted, as the dialect has it.
+
+mod check;
+mod cost;
+mod expansion;
+mod graph;
+mod index;
+mod keywords;
+
+use crate::issue::{Fault, Issue, IssueCode, Scope};
+use crate::supporting::Supporting;
+pub(crate) use index::percent_decoded;
+
+use check::Misfit;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use url::Url;
+
+/// A schema with everything that it refers to, as one document.
+///
+/// Documents that were fetched beside the first are embedded in its `$defs`, each under its own `$id`, and every `$ref` is
+/// absolute: any validator of Draft 2020-12 can use it without a network. The dialect's own schemas are not embedded.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    document: Arc<Value>,
+    /// JSON Pointers of schemas that no keyword of a schema holds.
+    beside: Vec<String>,
+}
+
+impl Schema {
+    /// The document; at most 16 documents and 1,048,576 bytes went into it.
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    pub(crate) async fn fetch(supporting: &Supporting<'_>, url: Url) -> Result<Self, Fault> {
+        let document = Arc::new(graph::fetch(supporting, url).await?);
+        Ok(Self {
+            document,
+            beside: Vec::new(),
+        })
+    }
+
+    /// The schema at `pointer` in a document that is no schema itself.
+    pub(crate) fn embedded(
+        document: &Map<String, Value>,
+        url: &Url,
+        pointer: &str,
+        mut beside: Vec<String>,
+    ) -> Result<Self, Fault> {
+        let document = Arc::new(graph::embedded(document, url, pointer, &beside)?);
+        beside.push(pointer.to_owned());
+        Ok(Self { document, beside })
+    }
+
+    /// Holds `value` to the schema, on a thread of its own.
+    ///
+    /// # Errors
+    /// One issue of this `scope`, its place below `pointer`: [`IssueCode::Mismatch`] at the first place that does not fit, or
+    /// why the schema cannot be evaluated ([`IssueCode::Invalid`], [`IssueCode::TooCostly`]).
+    pub async fn check(&self, scope: Scope, pointer: &str, value: Value) -> Result<(), Issue> {
+        let checked = check::check(self.document.clone(), self.beside.clone(), value).await;
+        checked.map_err(|misfit| match misfit {
+            Misfit::Fault(fault) => fault.at(scope, pointer),
+            Misfit::Mismatch(below, rule) => {
+                Fault::new(IssueCode::Mismatch, rule).at(scope, format!("{pointer}{below}"))
+            }
+        })
+    }
+}
