@@ -7,6 +7,7 @@
 pub mod adapter;
 pub mod case;
 pub mod deviation;
+pub mod peer;
 pub mod run;
 pub mod service;
 pub mod subject;
