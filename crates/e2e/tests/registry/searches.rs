@@ -85,7 +85,7 @@ fn ids(page: &Value) -> Vec<&str> {
 }
 
 /// Packages in the order of the sort `most-downloaded`.
-fn most_downloaded<'a>(mut found: Vec<&'a Package>) -> Vec<&'a str> {
+fn most_downloaded(mut found: Vec<&Package>) -> Vec<&str> {
     // Those without downloads come last; the id decides between equals.
     found.sort_by(|a, b| b.downloads.cmp(&a.downloads).then_with(|| a.id.cmp(&b.id)));
     found.iter().map(|package| package.id.as_str()).collect()
