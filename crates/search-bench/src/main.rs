@@ -1,4 +1,4 @@
-//! Search beside its peers, in one process: `bench DATA RECORDS WORKDIR [POSTGRES-URL]`. `DATA` is a data directory into which `RECORDS` were imported
+//! Search beside its peers, in one process: `search-bench DATA RECORDS WORKDIR [POSTGRES-URL]`. `DATA` is a data directory into which `RECORDS` were imported
 //! with `catalogs/registry-packages.toml`; the peers index the same records. Prints Markdown.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
@@ -134,7 +134,7 @@ fn main() -> Outcome<()> {
     let (data, records, work, url) = match arguments.as_slice() {
         [data, records, work] => (data, records, work, None),
         [data, records, work, url] => (data, records, work, url.to_str()),
-        _ => return Err("usage: bench DATA RECORDS WORKDIR [POSTGRES-URL]".into()),
+        _ => return Err("usage: search-bench DATA RECORDS WORKDIR [POSTGRES-URL]".into()),
     };
     if work.exists() {
         std::fs::remove_dir_all(work)?;
