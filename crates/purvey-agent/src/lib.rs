@@ -6,7 +6,9 @@
 
 mod action;
 mod agent;
+pub mod cache;
 mod capabilities;
+pub mod check;
 pub mod challenge;
 mod document;
 mod enrich;
