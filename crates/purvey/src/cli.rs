@@ -2,7 +2,9 @@
 
 use crate::{
     catalog::{self, CatalogCommand},
+    check::{self, Check},
     failure::Failure,
+    mcp::Mcp,
     serve,
     settings::Settings,
 };
@@ -39,6 +41,11 @@ enum Command {
     /// Import, export and look at catalogs
     #[command(subcommand)]
     Catalog(CatalogCommand),
+    /// Check a deployed Service against the protocol
+    #[command(after_help = check::AFTER_HELP)]
+    Check(Check),
+    /// Serve the Agent to a model over standard input and output (Model Context Protocol)
+    Mcp(Mcp),
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -53,6 +60,8 @@ impl Cli {
                 serve::run(&settings.with_file(config.as_deref())?)
             }
             Command::Catalog(command) => catalog::run(command),
+            Command::Check(check) => check.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "purvey", &mut script);

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod check;
 mod cli;
 mod demo;
 mod failure;
+mod mcp;
 mod serve;
 mod settings;
 mod units;
