@@ -74,7 +74,15 @@ fn is_fresh(binary: &Path) -> bool {
         return false;
     };
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    ["purvey", "purvey-catalog", "purvey-odp", "purvey-server"]
+    const MADE_OF: [&str; 6] = [
+        "purvey",
+        "purvey-agent",
+        "purvey-catalog",
+        "purvey-odp",
+        "purvey-retry",
+        "purvey-server",
+    ];
+    MADE_OF
         .map(|name| format!("crates/{name}/src"))
         .iter()
         .map(String::as_str)

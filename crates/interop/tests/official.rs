@@ -7,13 +7,15 @@
 )]
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+
+mod python;
 
 use e2e::binary;
 use e2e::client::Client;
 use e2e::server::Server;
 use e2e::shared::project;
+use python::{python, succeed};
 use serde_json::Value;
 
 /// What the demo holds by its own files and by our own client: the SDKs must see the same.
@@ -72,7 +74,7 @@ async fn the_rust_sdk_reads_everything() {
 #[test]
 fn the_python_sdk_reads_everything() {
     let directory = project().join("crates/interop/python");
-    let Some(python) = python(&directory.join("requirements.txt")) else {
+    let Some(python) = python("requirements") else {
         return;
     };
     let (server, expected) = demo();
@@ -84,51 +86,4 @@ fn the_python_sdk_reads_everything() {
     assert_eq!(seen["offerings"], Value::from(expected.offerings));
     assert_eq!(seen["collections"], Value::from(expected.collections));
     assert_eq!(seen["memberships"], expected.memberships);
-}
-
-/// A Python with the SDK: a virtual environment below the target directory, kept from run to run as long as it is of the
-/// same requirements. `None`, said aloud, where there is no Python; in CI (`CI=true`) that is a failure.
-fn python(requirements: &Path) -> Option<PathBuf> {
-    let mut probe = Command::new("python3");
-    probe.args(["-c", "import venv, ensurepip"]);
-    if !probe.output().is_ok_and(|output| output.status.success()) {
-        assert!(
-            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-            "python3 with its venv module is not there"
-        );
-        eprintln!("skipped: python3 with its venv module is not there");
-        return None;
-    }
-    // target/<profile>/deps/<test>
-    let test = std::env::current_exe().unwrap();
-    let environment = test.ancestors().nth(3).unwrap().join("python-venv");
-    let python = environment.join("bin/python");
-    let stamp = environment.join("requirements.txt");
-    let wanted = fs::read_to_string(requirements).unwrap();
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Some(python);
-    }
-    let mut create = Command::new("python3");
-    create.args(["-m", "venv", "--clear"]).arg(&environment);
-    succeed(create);
-    let mut install = Command::new(&python);
-    install
-        .args(["-m", "pip", "install", "--quiet"])
-        .args(["--disable-pip-version-check", "--requirement"])
-        .arg(requirements);
-    succeed(install);
-    // Last: an installation that was cut off is made anew.
-    fs::write(&stamp, wanted).unwrap();
-    Some(python)
-}
-
-fn succeed(mut command: Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?} ended with {}:\n{}",
-        output.status,
-        binary::said(&output)
-    );
-    output
 }

@@ -72,7 +72,8 @@ async fn forms(probe: &mut Probe<'_>, url: &Url, word: &str) -> Result<(), Exhau
     let refusal = Refusal::new(&rules::SEARCH_MEDIA_TYPE, &[415]);
     probe.refused(ask, refusal).await?;
     // The same request, with white space that makes it one byte too large.
-    let large = format!("{fine:<width$}", width = limits::REQUEST_BYTES + 1);
+    let more = (limits::REQUEST_BYTES + 1).saturating_sub(fine.len());
+    let large = fine.clone() + &" ".repeat(more);
     let refusal = Refusal::new(&rules::SEARCH_TOO_LARGE, &[413]);
     probe
         .refused(Ask::bytes(url.clone(), large), refusal)
