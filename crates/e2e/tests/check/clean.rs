@@ -17,6 +17,7 @@ const UNTOUCHED: &[&str] = &[
     "check.incomplete",
     "http.redirect",
     "http.retry-after",
+    "supporting.reachable",
 ];
 
 #[test]

@@ -450,6 +450,14 @@ fn of_resources() -> Vec<(&'static str, Fault)> {
             }),
         ),
         (
+            "supporting.reachable",
+            at(brass, |_, r| {
+                if r.body.get("schema").is_some() {
+                    r.body["schema"]["url"] = json!("https://nowhere.invalid/thing.json");
+                }
+            }),
+        ),
+        (
             "offering.collection",
             at(brass, |_, r| {
                 r.body["collection_ids"] = json!(["child", "gone"])

@@ -5,7 +5,7 @@ use super::list::Lists;
 use super::pages::id_of;
 use super::probe::{Ask, Exhausted, Probe, Reply};
 use super::rules;
-use crate::{EnrichedOffering, IssueCode, Scope, Service};
+use crate::{Code, EnrichedOffering, Error, Issue, IssueCode, Scope, Service};
 use http::header;
 use purvey_odp::collection::{Collection, TerseCollection};
 use purvey_odp::decode::Bounds;
@@ -314,7 +314,9 @@ async fn enrich(
         probe.outcome.exercise(&rules::ACTION_RESOLVES);
     }
     for issue in issues {
+        let elsewhere = is_elsewhere(&issue, service);
         let rule = match (issue.scope, issue.code) {
+            (Scope::Attributes | Scope::Action, _) if elsewhere => &rules::SUPPORTING_REACHABLE,
             (Scope::Attributes, IssueCode::Mismatch) => &rules::ATTRIBUTES_MATCH,
             (Scope::Attributes, _) => &rules::ATTRIBUTES_SCHEMA,
             (Scope::Action, _) => &rules::ACTION_RESOLVES,
@@ -324,4 +326,20 @@ async fn enrich(
         probe.hold_at(rule, request, &issue.pointer, false, || issue.to_string());
     }
     Ok(())
+}
+
+/// Whether an issue is that another origin gave no response: it may be there for others.
+fn is_elsewhere(issue: &Issue, service: &Service) -> bool {
+    let cause = issue
+        .cause
+        .as_ref()
+        .filter(|cause| cause.status().is_none());
+    let url = cause.and_then(Error::url);
+    url.is_some_and(|url| !service.origin().is_origin_of(url))
+        && cause.is_some_and(|cause| {
+            matches!(
+                cause.code(),
+                Code::NameNotResolved | Code::ConnectFailed | Code::ConnectionLost | Code::Timeout
+            )
+        })
 }

@@ -95,6 +95,7 @@ rules! {
     ATTRIBUTES_SCHEMA = "attributes.schema", Error, "§10", "The schema of the attributes can be fetched and understood.";
     ATTRIBUTES_MATCH = "attributes.match", Error, "§4", "Full attributes are valid against their schema.";
     ACTION_RESOLVES = "action.resolves", Error, "§4", "What an Action refers to can be fetched and is unambiguous.";
+    SUPPORTING_REACHABLE = "supporting.reachable", Warning, "§11", "Schemas and OpenAPI documents at other origins can be reached from here.";
     OFFERING_COLLECTION = "offering.collection", Error, "§4", "The Collections of an Offering exist.";
 
     HIERARCHY_EDGE = "hierarchy.edge", Error, "§4", "Parents exist, form no cycle, and lie no more than 32 edges deep.";
