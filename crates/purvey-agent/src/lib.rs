@@ -6,6 +6,7 @@
 
 mod action;
 mod agent;
+pub mod cache;
 mod capabilities;
 pub mod challenge;
 mod document;

@@ -4,17 +4,25 @@
 //! with status 2xx and a whole body within its limit, or an [`Error`].
 
 pub mod address;
+mod builder;
 mod class;
 mod clock;
 mod coding;
+mod connection;
 mod credentials;
+mod failure;
+mod guarded;
+mod limits;
 mod operation;
 mod redirect;
 mod resolve;
 
+pub use builder::GuardedBuilder;
 pub use class::Class;
 pub use clock::{Clock, SystemClock};
 pub use credentials::Credentials;
+pub use guarded::Guarded;
+pub use limits::Limits;
 pub use operation::Operation;
 pub use redirect::{Redirects, is_same_origin};
 pub use resolve::{Resolve, SystemResolver};
@@ -83,7 +91,7 @@ pub struct Fetched {
     pub from_cache: bool,
 }
 
-/// Fetches resources. There is one for networks; tests bring their own.
+/// Fetches resources. [`Guarded`] is the one for networks; tests bring their own.
 pub trait Transport: Send + Sync {
     /// Fetches within what is left of the budget of `operation`.
     ///
