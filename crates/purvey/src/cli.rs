@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::{
+    agent::{self, AgentCommand},
     catalog::{self, CatalogCommand},
     failure::Failure,
     serve,
@@ -15,7 +16,8 @@ use std::{path::PathBuf, process::ExitCode};
     version,
     arg_required_else_help = true,
     after_help = "Data goes to standard output, everything else to standard error.\n\
-        Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done but some records were rejected."
+        Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done but for some records or Services.\n\
+        Commands that read Services have further ones: see their help."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -39,6 +41,8 @@ enum Command {
     /// Import, export and look at catalogs
     #[command(subcommand)]
     Catalog(CatalogCommand),
+    #[command(flatten)]
+    Agent(AgentCommand),
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -53,6 +57,7 @@ impl Cli {
                 serve::run(&settings.with_file(config.as_deref())?)
             }
             Command::Catalog(command) => catalog::run(command),
+            Command::Agent(command) => agent::run(command),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "purvey", &mut script);
