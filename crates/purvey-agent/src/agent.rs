@@ -1,7 +1,8 @@
 //! The Agent, and how it is set up.
 
+use crate::cache::Cache;
 use crate::service::Service;
-use crate::transport::{Operation, Transport};
+use crate::transport::{Guarded, Operation, Transport};
 use crate::{Code, Error};
 use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
 use purvey_odp::language::LanguageTag;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use url::Url;
 
+/// What the cache of the usual transport holds at most.
+const CACHE_BYTES: usize = 32 * 1_048_576;
 /// Results of a list or a search when nothing else is said.
 const RESULTS: usize = 50;
 /// Pages of one traversal when nothing else is said.
@@ -123,7 +126,7 @@ impl Default for AgentBuilder {
 }
 
 impl AgentBuilder {
-    /// The way to Services.
+    /// The way to Services: a [`Guarded`] transport with a cache in memory unless set.
     #[must_use]
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
@@ -138,8 +141,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Whether `http` on the literal hosts `localhost`, `127.0.0.1` and `[::1]` is a Service too (ODP §1). Off unless set. The
-    /// transport has a switch of its own for the same.
+    /// Whether `http` on the literal hosts `localhost`, `127.0.0.1` and `[::1]` is a Service too (ODP §1). Off unless set. A
+    /// transport that is given has a switch of its own for the same.
     #[must_use]
     pub fn local_development(mut self, allowed: bool) -> Self {
         self.local = if allowed {
@@ -197,12 +200,18 @@ impl AgentBuilder {
     /// The Agent.
     ///
     /// # Errors
-    /// [`Code::InvalidConfiguration`] for a language that is none, and without a transport.
+    /// [`Code::InvalidConfiguration`] for a language that is none, and when the operating system trusts no certificate
+    /// authority.
     pub fn build(self) -> Result<Agent, Error> {
-        let invalid = |message: String| Error::new(Code::InvalidConfiguration, message);
-        let transport = self
-            .transport
-            .ok_or_else(|| invalid("An Agent needs a transport.".to_owned()))?;
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => Arc::new(
+                Guarded::builder()
+                    .local_development(self.local)
+                    .cache(Cache::memory(CACHE_BYTES))
+                    .build()?,
+            ),
+        };
         Ok(Agent {
             settings: Arc::new(Settings {
                 transport,

@@ -169,6 +169,8 @@ impl<T> OfferingSearch<T> {
     }
 
     async fn prepare(&self) -> Result<(OfferingSearchRequest, ResolvedSearch), Error> {
+        // Before anything is fetched for it.
+        self.service.url(Operation::SearchOfferings, None)?;
         let mut body = self.body.clone();
         body.insert("limit".into(), json!(self.extent.first_limit()));
         let request = OfferingSearchRequest::validate(Value::Object(body)).map_err(refused)?;
@@ -213,13 +215,10 @@ impl<T: crate::item::Item> OfferingSearch<T> {
 impl<T: crate::item::Item> Opening for OfferingSearch<T> {
     fn open(&self) -> BoxFuture<'_, Result<(Fetch, Vec<FilterDefinition>), Error>> {
         async move {
-            let operation = Operation::SearchOfferings;
-            // Before anything else is fetched for it.
-            self.service.url(operation, None)?;
             let (request, resolved) = self.prepare().await?;
             let fetch = post(
                 &self.service,
-                operation,
+                Operation::SearchOfferings,
                 T::REPRESENTATION,
                 &request.to_value(),
             )?;

@@ -1,4 +1,5 @@
 //! Which addresses, URLs and redirects are permitted.
+#![allow(clippy::expect_used, reason = "helpers of tests may fail loudly")]
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use purvey_agent::transport::address::{Destination, is_public};

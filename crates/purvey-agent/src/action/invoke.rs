@@ -106,8 +106,9 @@ impl Input {
         mut self,
         origin: &ServiceOrigin,
         name: HeaderName,
-        value: HeaderValue,
+        mut value: HeaderValue,
     ) -> Self {
+        value.set_sensitive(true);
         self.credentials.push((origin.clone(), name, value));
         self
     }
@@ -121,7 +122,7 @@ impl Service {
     /// Invokes an Action of an Offering of this Service. Nothing else ever does, whatever its relation says.
     ///
     /// The request is made as the Action defines it; a body is held to its schema before anything is sent. Credentials that
-    /// the transport has for the Service go to the Service's own origin alone. A 401 or 402 comes back as an error with its
+    /// the transport has are sent to the Service's own origin alone: an Action that leads elsewhere is invoked without any. A 401 or 402 comes back as an error with its
     /// [`challenges`](Error::challenges): nothing is enrolled or paid here, and what is not a read is not retried.
     ///
     /// # Errors
@@ -170,7 +171,10 @@ impl Service {
                 headers.append(name, value);
             }
         }
+        // A Service must not have the Agent act elsewhere with what it is known by there.
+        let elsewhere = !self.origin().is_origin_of(&url);
         let mut fetch = Fetch::get(url, Class::Invoke);
+        fetch.anonymous = elsewhere;
         fetch.method = action.method().clone();
         if let Some((content_type, bytes)) = body {
             let content_type = HeaderValue::from_str(&content_type)

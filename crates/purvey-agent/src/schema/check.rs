@@ -1,7 +1,7 @@
 //! Holding a value to a schema, within bounds of time and memory.
 
-use super::cost;
 use super::index::Index;
+use super::{cost, expansion};
 use crate::issue::{Fault, IssueCode};
 use jsonschema::{Draft, PatternOptions, Uri, Validator};
 use serde_json::Value;
@@ -58,6 +58,7 @@ fn evaluate(schema: &Value, beside: &[String], value: &Value) -> Result<(), Misf
     let beside: Vec<&Value> = beside.iter().filter_map(|at| schema.pointer(at)).collect();
     let index = Index::new(schema, &beside)?;
     let steps = cost::count(&index, schema, value)?;
+    expansion::check(&index, schema)?;
     let validator = compile(schema)?;
     if validator.is_valid(value) {
         return Ok(());

@@ -14,7 +14,7 @@ use std::ptr;
 /// Most steps of one evaluation; one is about the comparison of two short values.
 const STEPS: u64 = 2_000_000;
 /// Most pairs of schema and value that are looked at.
-const PAIRS: usize = 200_000;
+const PAIRS: usize = 400_000;
 /// Most schemas within schemas on the way to one value: the evaluation is recursive.
 const DEPTH: usize = 256;
 /// Steps of one search that may have to go back and forth.
@@ -58,6 +58,13 @@ struct Counter<'i, 'a> {
     known: HashMap<(*const Value, *const Value), Option<Work>>,
 }
 
+fn within_bounds(work: Work) -> Result<Work, Fault> {
+    if work.steps > STEPS {
+        return too_costly("The schema takes too many steps to evaluate.");
+    }
+    Ok(work)
+}
+
 fn too_costly<T>(message: &str) -> Result<T, Fault> {
     Err(Fault::new(IssueCode::TooCostly, message))
 }
@@ -67,6 +74,13 @@ impl<'a> Counter<'_, 'a> {
         let Value::Object(map) = schema else {
             return Ok(Work { steps: 1, marks: 0 });
         };
+        if map.keys().all(|keyword| !keywords::leads_on(keyword)) {
+            let mut work = Work { steps: 1, marks: 1 };
+            for (keyword, held) in map {
+                work.add(own(keyword, held, value)?, 0);
+            }
+            return within_bounds(work);
+        }
         let key = (ptr::from_ref(schema), ptr::from_ref(value));
         match self.known.get(&key) {
             Some(Some(work)) => return Ok(*work),
@@ -77,10 +91,7 @@ impl<'a> Counter<'_, 'a> {
             return too_costly("The schema is too deep or too large to evaluate.");
         }
         self.known.insert(key, None);
-        let work = self.object(schema, map, value, depth + 1)?;
-        if work.steps > STEPS {
-            return too_costly("The schema takes too many steps to evaluate.");
-        }
+        let work = within_bounds(self.object(schema, map, value, depth + 1)?)?;
         self.known.insert(key, Some(work));
         Ok(work)
     }
@@ -96,7 +107,9 @@ impl<'a> Counter<'_, 'a> {
         let mut unevaluated = false;
         for (keyword, held) in map {
             work.add(own(keyword, held, value)?, 0);
-            for inner in at_value(keyword, held) {
+            let in_place = keywords::is_in_place(keyword);
+            let inner = in_place.then(|| keywords::held(keyword, held));
+            for inner in inner.into_iter().flatten() {
                 let inner = self.pair(inner, value, depth)?;
                 work.add(inner.steps, inner.steps.saturating_add(inner.marks));
             }
@@ -123,20 +136,16 @@ impl<'a> Counter<'_, 'a> {
         value: &Value,
         depth: usize,
     ) -> Result<Option<Work>, Fault> {
-        let Some(reference) = held.as_str() else {
+        if !matches!(keyword, "$ref" | "$dynamicRef") {
             return Ok(None);
-        };
-        let targets = match keyword {
-            "$ref" if is_built_in(reference) => {
-                return Err(Fault::new(
-                    IssueCode::Unsupported,
-                    "The schema asks for schemas as values.",
-                ));
-            }
-            "$ref" => self.index.reference(reference).into_iter().collect(),
-            "$dynamicRef" => self.index.dynamic(schema, reference),
-            _ => return Ok(None),
-        };
+        }
+        if held.as_str().is_some_and(is_built_in) {
+            return Err(Fault::new(
+                IssueCode::Unsupported,
+                "The schema asks for schemas as values.",
+            ));
+        }
+        let targets = self.index.referred(schema, keyword, held);
         if targets.is_empty() {
             return Err(Fault::new(
                 IssueCode::Invalid,
@@ -151,16 +160,6 @@ impl<'a> Counter<'_, 'a> {
             most.marks = most.marks.max(work.marks);
         }
         Ok(Some(most))
-    }
-}
-
-/// The schemas that a keyword applies to the value itself.
-fn at_value<'a>(keyword: &str, held: &'a Value) -> Vec<&'a Value> {
-    match keyword {
-        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas" => {
-            keywords::held(keyword, held)
-        }
-        _ => Vec::new(),
     }
 }
 

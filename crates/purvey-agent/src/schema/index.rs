@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::ptr;
 
-/// Most `$ref`s of one schema: a chain of them is followed by recursion.
+/// Most schemas that refer to others: a chain of them is followed by recursion.
 const REFERENCES: usize = 2_048;
 /// Most distinct regular expressions of one schema, and most bytes of them together: each is compiled, and may take
 /// [`super::check::PATTERN_BYTES`] of memory.
@@ -29,7 +29,8 @@ pub(super) struct Index<'a> {
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     /// Every schema by its address, with the absolute URI of the resource that it is part of.
     schemas: HashMap<*const Value, &'a str>,
-    references: usize,
+    /// Those that refer to others.
+    referring: Vec<&'a Value>,
     patterns: HashSet<&'a str>,
 }
 
@@ -40,7 +41,7 @@ impl<'a> Index<'a> {
             names: HashMap::new(),
             anchors: HashMap::new(),
             schemas: HashMap::new(),
-            references: 0,
+            referring: Vec::new(),
             patterns: HashSet::new(),
         };
         let base = root.get("$id").and_then(Value::as_str).unwrap_or_default();
@@ -49,7 +50,10 @@ impl<'a> Index<'a> {
             index.add(schema, base);
         }
         let text: usize = index.patterns.iter().map(|pattern| pattern.len()).sum();
-        if index.references > REFERENCES || index.patterns.len() > PATTERNS || text > PATTERN_TEXT {
+        if index.referring.len() > REFERENCES
+            || index.patterns.len() > PATTERNS
+            || text > PATTERN_TEXT
+        {
             return Err(Fault::new(
                 IssueCode::TooCostly,
                 format!(
@@ -82,8 +86,9 @@ impl<'a> Index<'a> {
                 self.anchors.entry(anchor).or_default().push(schema);
             }
         }
-        self.references += usize::from(map.contains_key("$ref"));
-        self.references += usize::from(map.contains_key("$dynamicRef"));
+        if map.contains_key("$ref") || map.contains_key("$dynamicRef") {
+            self.referring.push(schema);
+        }
         let pattern = map.get("pattern").and_then(Value::as_str);
         let of_members = map.get("patternProperties").and_then(Value::as_object);
         let patterns = of_members
@@ -95,8 +100,36 @@ impl<'a> Index<'a> {
         }
     }
 
+    /// Every schema that the keyword of `schema` can refer to: one for `$ref`, perhaps several for `$dynamicRef`, of which a
+    /// value meets one. None for other keywords, and when there is none at hand.
+    pub(super) fn referred(
+        &self,
+        schema: &'a Value,
+        keyword: &str,
+        held: &Value,
+    ) -> Vec<&'a Value> {
+        match (keyword, held.as_str()) {
+            ("$ref", Some(reference)) => self.reference(reference).into_iter().collect(),
+            ("$dynamicRef", Some(reference)) => self.dynamic(schema, reference),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every schema that something refers to.
+    pub(super) fn targets(&self) -> Vec<&'a Value> {
+        let mut targets = HashMap::new();
+        for schema in &self.referring {
+            for (keyword, held) in schema.as_object().into_iter().flatten() {
+                for target in self.referred(schema, keyword, held) {
+                    targets.insert(ptr::from_ref(target), target);
+                }
+            }
+        }
+        targets.into_values().collect()
+    }
+
     /// The schema that an absolute `$ref` means; nothing when there is none at hand.
-    pub(super) fn reference(&self, reference: &str) -> Option<&'a Value> {
+    fn reference(&self, reference: &str) -> Option<&'a Value> {
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if fragment.is_empty() || !fragment.starts_with('/') {
             let name = if fragment.is_empty() {
@@ -114,7 +147,7 @@ impl<'a> Index<'a> {
     }
 
     /// Every schema that the `$dynamicRef` of `schema` can mean.
-    pub(super) fn dynamic(&self, schema: &'a Value, reference: &str) -> Vec<&'a Value> {
+    fn dynamic(&self, schema: &'a Value, reference: &str) -> Vec<&'a Value> {
         let anchor = reference.trim_start_matches('#');
         if anchor.is_empty() || anchor.starts_with('/') {
             let base = self.schemas.get(&ptr::from_ref(schema)).copied();

@@ -34,6 +34,19 @@ pub(super) fn holds(keyword: &str) -> Option<Holds> {
     })
 }
 
+/// Whether a keyword applies the schemas that it holds to the value itself, and not to what is within the value.
+pub(super) fn is_in_place(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
+    )
+}
+
+/// Whether a keyword leads to other schemas.
+pub(super) fn leads_on(keyword: &str) -> bool {
+    holds(keyword).is_some() || matches!(keyword, "$ref" | "$dynamicRef")
+}
+
 /// The schemas directly within `schema`.
 pub(super) fn within(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     schema

@@ -5,6 +5,7 @@
 
 mod check;
 mod cost;
+mod expansion;
 mod graph;
 mod index;
 mod keywords;

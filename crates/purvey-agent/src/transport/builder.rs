@@ -14,6 +14,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long an idle connection is kept. Many servers close theirs after five seconds, and a request that meets such a close is
+/// lost.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
 /// What a [`Guarded`] is made of. Every part has a safe default.
 #[must_use]
 pub struct GuardedBuilder {
@@ -126,8 +130,10 @@ impl GuardedBuilder {
             .referer(false)
             .user_agent(self.user_agent)
             .connect_timeout(self.limits.connect)
+            .pool_idle_timeout(IDLE_CONNECTION)
             .http1_max_headers(self.limits.header_fields)
-            .http2_max_header_list_size(self.limits.header_bytes)
+            // Past this, HTTP/2 only knows a broken stream; up to it, we can say what is wrong.
+            .http2_max_header_list_size(self.limits.header_bytes.saturating_mul(4))
             .build()
             .map_err(|error| configuration(&error))?;
         Ok(Guarded {

@@ -16,8 +16,10 @@ pub enum Class {
     Collection,
     /// One Offering by its id.
     Offering,
-    /// A page of a list.
+    /// A page of a list of Offerings.
     Page,
+    /// A page of a list of Collections.
+    CollectionPage,
     /// A page of search results: a search, or the continuation of one.
     Search,
     /// A page of a linked capability source (ODP §5).
@@ -39,7 +41,9 @@ impl Class {
         match self {
             Self::ServiceDocument => limits::SERVICE_DOCUMENT_BYTES,
             Self::Collection | Self::Offering => limits::RESOURCE_BYTES,
-            Self::Page | Self::Search | Self::Definitions => limits::PAGE_BYTES,
+            Self::Page | Self::CollectionPage | Self::Search | Self::Definitions => {
+                limits::PAGE_BYTES
+            }
             Self::AttributeSchema => limits::ATTRIBUTE_SCHEMA_BYTES,
             Self::OpenApi => limits::OPENAPI_BYTES,
             Self::Image => limits::BRANDING_IMAGE_BYTES,
@@ -54,6 +58,7 @@ impl Class {
             | Self::Collection
             | Self::Offering
             | Self::Page
+            | Self::CollectionPage
             | Self::Search
             | Self::Definitions => "application/odp+json, application/problem+json;q=0.9",
             Self::AttributeSchema => media::SCHEMA,
@@ -72,6 +77,7 @@ impl Class {
             | Self::Collection
             | Self::Offering
             | Self::Page
+            | Self::CollectionPage
             | Self::Search
             | Self::Definitions => essence == Some(media::ODP),
             Self::AttributeSchema => essence == Some(media::SCHEMA),
@@ -96,7 +102,7 @@ impl Class {
         const HOUR: u64 = 60 * MINUTE;
         Duration::from_secs(match self {
             Self::ServiceDocument => 4 * HOUR,
-            Self::Collection | Self::Definitions => HOUR,
+            Self::Collection | Self::CollectionPage | Self::Definitions => HOUR,
             Self::Offering | Self::Page => 5 * MINUTE,
             Self::AttributeSchema | Self::OpenApi | Self::Image => 24 * HOUR,
             Self::Search | Self::Invoke => 0,

@@ -112,6 +112,8 @@ impl Decoder {
         if self.received > 0 {
             finish(&mut self.stages, &mut self.body)?;
         }
+        // It may be stored for long, and is counted by its length then.
+        self.body.bytes.shrink_to_fit();
         Ok(self.body.bytes)
     }
 }
@@ -397,3 +399,6 @@ impl Coder for Zstd {
         if self.ended { Ok(()) } else { Err(ZSTD) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,7 @@ pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Bytes>,
+    pub(super) from_cache: bool,
 }
 
 /// The guarded way out.
@@ -108,6 +109,7 @@ impl Connection {
             status,
             headers,
             body,
+            from_cache: false,
         })
     }
 

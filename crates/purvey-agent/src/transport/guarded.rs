@@ -49,14 +49,6 @@ pub struct Guarded {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// What a hop ended with.
-enum Hop {
-    /// A response from the network.
-    Sent(Reply),
-    /// A stored one.
-    Stored(Entry),
-}
-
 impl Guarded {
     /// A builder with safe defaults.
     pub fn builder() -> GuardedBuilder {
@@ -71,15 +63,16 @@ impl Guarded {
             .duration_since(self.clock.now())
             .unwrap_or_default();
         let url = fetch.url.clone();
-        within(left, "the operation", self.follow(operation, fetch))
-            .await
-            .map_err(|error| {
-                if error.url().is_some() {
-                    error
-                } else {
-                    error.with_url(url)
-                }
-            })
+        let result = if left.is_zero() {
+            // Not even begun: the request might have an effect.
+            Err(Error::new(Code::Timeout, "The operation's time is over."))
+        } else {
+            within(left, "the operation", self.follow(operation, fetch)).await
+        };
+        result.map_err(|error| match error.url() {
+            Some(_) => error,
+            None => error.with_url(url),
+        })
     }
 
     /// Hops from redirect to redirect.
@@ -88,10 +81,7 @@ impl Guarded {
         let mut redirects = Redirects::new(&url);
         loop {
             let request = self.request(&fetch, &url)?;
-            let reply = match self.hop(operation, &fetch, &request).await? {
-                Hop::Stored(entry) => return Ok(self.from_cache(entry, url)),
-                Hop::Sent(reply) => reply,
-            };
+            let reply = self.hop(operation, &fetch, &request).await?;
             match redirects.follow(&fetch.method, reply.status, &reply.headers)? {
                 Some(next) => url = next,
                 None => return self.fetched(&fetch, reply, url).await,
@@ -109,7 +99,7 @@ impl Guarded {
         if fetch.no_cache {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         }
-        let credentials = self.credentials.for_request(url, fetch.class);
+        let credentials = self.credentials_for(fetch, url);
         let extra = (fetch.class == Class::Invoke).then_some(&fetch.headers);
         for fields in credentials.into_iter().chain(extra) {
             for name in fields.keys() {
@@ -128,26 +118,28 @@ impl Guarded {
         })
     }
 
+    fn credentials_for(&self, fetch: &Fetch, url: &Url) -> Option<&HeaderMap> {
+        let credentials = self.credentials.for_request(url, fetch.class);
+        credentials.filter(|_| !fetch.anonymous)
+    }
+
     /// One hop: from the cache if that is right, else from the network.
     async fn hop(
         &self,
         operation: &Operation,
         fetch: &Fetch,
         request: &Request,
-    ) -> Result<Hop, Error> {
+    ) -> Result<Reply, Error> {
         let cache = self.cache.as_ref().filter(|_| {
             fetch.method == Method::GET && fetch.class != Class::Invoke && fetch.body.is_none()
         });
         let Some(cache) = cache else {
-            return self
-                .send(operation, request)
-                .await
-                .map(|(reply, _)| Hop::Sent(reply));
+            return self.send(operation, request).await.map(|(reply, _)| reply);
         };
         // Before the cache is asked, so that what may not be fetched is not answered either.
         super::address::Destination::of(&request.url, self.connection.local)?;
         let chosen = representation(fetch)?;
-        let credentials = self.credentials.for_request(&request.url, fetch.class);
+        let credentials = self.credentials_for(fetch, &request.url);
         let key = Key::new(Method::GET, &request.url, &chosen, Context::of(credentials));
         let entry = cache.get(&key).await.filter(|entry| {
             fetch.class.accepts(&entry.headers) && entry.body.len() <= fetch.class.byte_limit()
@@ -158,15 +150,13 @@ impl Guarded {
         });
         let fallback = self.fallback(fetch.class);
         match (entry, lookup) {
-            (Some(entry), Some(Lookup::Fresh)) => return Ok(Hop::Stored(entry)),
+            (Some(entry), Some(Lookup::Fresh)) => return Ok(self.stored(entry)),
             (Some(entry), Some(Lookup::Confirm(fields))) => {
                 let mut conditional = request.clone();
                 conditional.headers.extend(fields);
                 let (reply, sent) = self.send(operation, &conditional).await?;
                 if reply.status != StatusCode::NOT_MODIFIED {
-                    return Ok(Hop::Sent(
-                        keep(cache, &key, &chosen, reply, sent, fallback).await,
-                    ));
+                    return Ok(keep(cache, &key, &chosen, reply, sent, fallback).await);
                 }
                 if let Some(entry) = entry.confirmed(&chosen, &reply.headers, sent, fallback) {
                     if entry.is_storable() {
@@ -174,16 +164,14 @@ impl Guarded {
                     } else {
                         cache.forget(&request.url).await;
                     }
-                    return Ok(Hop::Stored(entry));
+                    return Ok(self.stored(entry));
                 }
                 // The 304 is about another state than the one that is here: ask for it whole.
             }
             _ => {}
         }
         let (reply, sent) = self.send(operation, request).await?;
-        Ok(Hop::Sent(
-            keep(cache, &key, &chosen, reply, sent, fallback).await,
-        ))
+        Ok(keep(cache, &key, &chosen, reply, sent, fallback).await)
     }
 
     /// Sends, and sends again as the budget permits. Also says when the request that was answered left.
@@ -203,8 +191,10 @@ impl Guarded {
                 Err(error) if is_of_connection(error) => (Failure::Connection, None),
                 Err(_) => return result.map(|reply| (reply, sent)),
             };
-            let succeeded = result.as_ref().is_ok_and(|reply| reply.status.is_success());
-            if succeeded || request.class == Class::Invoke {
+            let failed = result.as_ref().map_or(true, |reply| {
+                reply.status.is_client_error() || reply.status.is_server_error()
+            });
+            if !failed || request.class == Class::Invoke {
                 return result.map(|reply| (reply, sent));
             }
             let (chance, now) = (self.clock.chance(), self.clock.now());
@@ -226,12 +216,11 @@ impl Guarded {
         set.unwrap_or_else(|| class.fallback_freshness())
     }
 
-    fn from_cache(&self, entry: Entry, url: Url) -> Fetched {
-        Fetched {
+    fn stored(&self, entry: Entry) -> Reply {
+        Reply {
             status: StatusCode::OK,
             headers: entry.headers_at(self.clock.now()),
-            body: entry.body,
-            url,
+            body: Some(entry.body),
             from_cache: true,
         }
     }
@@ -250,7 +239,7 @@ impl Guarded {
                 headers: reply.headers,
                 body: body.clone(),
                 url,
-                from_cache: false,
+                from_cache: reply.from_cache,
             });
         }
         let body = reply.body.as_deref();

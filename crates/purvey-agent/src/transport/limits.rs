@@ -13,8 +13,9 @@ pub struct Limits {
     pub idle: Duration,
     /// The whole exchange. Default 60 s. A retry or a redirect is an exchange of its own.
     pub total: Duration,
-    /// Bytes of all fields of the response's header, each with 4 more for what divides them. Default 65,536. A header that is
-    /// many times as large ends the connection before it is counted.
+    /// Bytes of all fields of the response's header, each with 4 more for what divides them. Default 65,536. Over
+    /// HTTP/2, more than four times as many read as a lost connection. Informational responses (1xx) before it are not counted;
+    /// `header` bounds them.
     pub header_bytes: u32,
     /// Fields of the response's header. Default 128. It is held to over HTTP/1; over HTTP/2 the bytes alone bound them.
     pub header_fields: usize,

@@ -50,6 +50,9 @@ pub struct Fetch {
     pub no_cache: bool,
     /// Further fields; only those of an [`Class::Invoke`] are sent.
     pub headers: HeaderMap,
+    /// Whether the credentials that the transport has for the origin are left out, whatever the class: nobody but that origin
+    /// may have them used.
+    pub anonymous: bool,
 }
 
 impl Fetch {
@@ -63,6 +66,7 @@ impl Fetch {
             accept_language: None,
             no_cache: false,
             headers: HeaderMap::new(),
+            anonymous: false,
         }
     }
 
