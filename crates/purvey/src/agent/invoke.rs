@@ -93,10 +93,10 @@ impl Invoke {
         let (service, progress) = self.connect.service(&self.origin).await?;
         let found = service.get_offering(&self.id).await;
         let found = found.map_err(|error| fault::failure(&error))?;
+        drop(progress);
         let action = self.action(&found)?;
         let size = body.as_ref().map(Vec::len);
         let input = self.request(action, body);
-        drop(progress);
         if !self.yes && !confirmed(action, size).await? {
             say(format_args!("nothing was sent"));
             return Ok(ExitCode::from(FAILED));

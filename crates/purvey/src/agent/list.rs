@@ -136,7 +136,7 @@ impl Run<'_> {
                 return Ok(ExitCode::SUCCESS);
             }
         }
-        listing.finish(self.extent.limit());
+        self.progress.aside(|| listing.finish(self.extent.limit()));
         Ok(ExitCode::SUCCESS)
     }
 }
