@@ -279,3 +279,99 @@ fn stats_and_check_say_what_is_there() {
         said(&output)
     );
 }
+
+/// The binary's standard error on success.
+fn said_by(command: Command) -> String {
+    error_text(&succeed(command))
+}
+
+fn on_data(arguments: &[&str], data: &Path) -> Command {
+    let mut command = with(arguments);
+    command.arg("--data").arg(data);
+    command
+}
+
+#[test]
+fn a_data_path_that_is_a_file_is_said_to_be_one() {
+    let home = TempDir::new().unwrap();
+    let manifest = sample::manifest(home.path());
+    let data = home.path().join("data");
+    fs::write(&data, "not a directory").unwrap();
+    let parts = ["it is a file, not a directory", "hint: "];
+    fail(import(&data, &manifest, &[]), 2, &parts);
+    for arguments in [
+        &["catalog", "stats"][..],
+        &["catalog", "check"],
+        &["catalog", "keys", "rotate"],
+        &["serve"],
+    ] {
+        fail(on_data(arguments, &data), 2, &parts);
+    }
+    assert_eq!(fs::read_to_string(&data).unwrap(), "not a directory");
+}
+
+#[test]
+fn a_first_import_that_fails_leaves_no_catalog_to_look_at() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("bad.ndjson");
+    fs::write(&records, "{\"id\":\"a\"}\n").unwrap();
+    let output = import(&data, &manifest, &[&records]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", binary::said(&output));
+    for name in ["stats", "check"] {
+        fail(
+            on_data(&["catalog", name], &data),
+            1,
+            &["there is no catalog"],
+        );
+    }
+}
+
+#[test]
+fn what_may_be_a_typing_error_is_shown_and_taken() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("records.ndjson");
+    fs::write(
+        &records,
+        "\n{\"id\":\"a\",\"name\":\"A\",\"descripton\":\"x\"}\n",
+    )
+    .unwrap();
+    let mut json = import(&data, &manifest, &[&records]);
+    json.arg("--json");
+    let report = json_of(&succeed(json));
+    assert_eq!(
+        (&report["doubtful"], &report["rejected"]),
+        (&json!(1), &json!(0))
+    );
+    let warning = &report["warnings"][0];
+    assert_eq!(warning["line"], 2);
+    assert_eq!(warning["violations"][0]["pointer"], "/descripton");
+    let said = said_by(import(&data, &manifest, &[&records]));
+    let start = format!("warning: {}:2: /descripton: ", records.display());
+    assert!(said.contains(&start), "{said}");
+}
+
+#[test]
+fn a_damaged_index_names_the_way_to_build_it_again() {
+    let home = TempDir::new().unwrap();
+    let (manifest, data) = (sample::manifest(home.path()), home.path().join("data"));
+    let records = home.path().join("records.ndjson");
+    sample::records(
+        &records,
+        (0..5).map(|n| sample::offering(&format!("o-{n}"), n)),
+    );
+    succeed(import(&data, &manifest, &[&records]));
+    fs::write(data.join("CURRENT"), "damaged").unwrap();
+    fail(
+        on_data(&["catalog", "stats"], &data),
+        1,
+        &["CURRENT", "corrupt", "purvey catalog check --rebuild"],
+    );
+    let said = said_by(on_data(&["catalog", "check", "--rebuild"], &data));
+    assert!(
+        said.contains("built anew") && said.contains(": whole"),
+        "{said}"
+    );
+    assert_eq!(inspect("stats", &data)["offerings"], 5);
+}

@@ -360,3 +360,69 @@ fn half_of_a_second_request_does_not_hold_up_the_answer_to_the_first() {
     let answer = raw(address, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /rea");
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer:?}");
 }
+
+/// A first start that was ended anywhere is made up for by the next one.
+#[test]
+fn an_interrupted_first_start_of_the_demo_is_mended() {
+    let home = TempDir::new().unwrap();
+    for wait in [0, 20, 60, 120, 250] {
+        let data = home.path().join(format!("after-{wait}"));
+        let mut command = serve(&data);
+        command.arg("--demo").stderr(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        mended(&data);
+    }
+    // A server without the demo was here first, and nobody wrote anything.
+    let data = home.path().join("empty");
+    drop(Server::start(&data));
+    mended(&data);
+}
+
+fn mended(data: &std::path::Path) {
+    let mut command = serve(data);
+    command.arg("--demo");
+    let server = Server::run(command).unwrap_or_else(|said| panic!("{said}"));
+    let client = Client::new(&server.url);
+    let items = client.items(&client.operation("/offerings?limit=100"));
+    assert_eq!(items.len(), 287);
+}
+
+/// A running server seals with the new key within a second, and what it handed out before goes on.
+#[test]
+fn a_running_server_notices_a_rotation_of_keys() {
+    let home = TempDir::new().unwrap();
+    let (data, manifest) = (home.path().join("data"), sample::manifest(home.path()));
+    let records = home.path().join("records.ndjson");
+    sample::records(
+        &records,
+        (0..9).map(|n| sample::offering(&format!("o-{n}"), n)),
+    );
+    binary::succeed(binary::import(&data, &manifest, &[&records]));
+    let server = Server::start(&data);
+    let client = Client::new(&server.url);
+    let next = || {
+        let page = client
+            .get("/odp/offerings?limit=4")
+            .expect_status(200)
+            .json();
+        page["next"].as_str().unwrap().to_owned()
+    };
+    let before = next();
+    let mut rotate = command();
+    rotate
+        .args(["catalog", "keys", "rotate", "--json", "--data"])
+        .arg(&data);
+    assert_eq!(binary::json(&binary::succeed(rotate)), json!({"keys": 2}));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while next() == before {
+        assert!(Instant::now() < deadline, "the old key still seals");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for target in [before, next()] {
+        let page = client.get(&target).expect_status(200).json();
+        assert_eq!(page["items"][0]["id"], "o-4");
+    }
+}

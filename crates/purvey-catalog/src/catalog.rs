@@ -5,30 +5,42 @@
 
 mod admin;
 mod background;
+mod definitions;
+mod explain;
 mod manifest;
 mod read;
 mod remove;
+mod requests;
+mod search;
 mod types;
 mod write;
 
-pub(crate) use manifest::{check_records, manifest_collections, store_manifest};
+pub use definitions::DefinitionPage;
+pub use explain::Explanation;
+pub(crate) use manifest::{
+    Difference, check_records, check_stored, manifest_collections, store_manifest,
+};
+pub use search::SearchRequest;
 pub use types::{
     Change, CheckReport, Document, ListRequest, Listing, Options, Page, Precondition, Snapshot,
     Stats, Stored, Written,
 };
 
+use crate::access::Access;
 use crate::cursor::CursorKeys;
 use crate::error::Error;
+use crate::fs::Durability;
 use crate::generation::{Generation, Generations};
 use crate::index::{Indexer, Manifests};
 use crate::manifest::Manifest;
+use crate::search::FilterCache;
 use crate::store::{Store, Writer};
+use crate::tokens::Tokens;
 use arc_swap::ArcSwap;
 use background::Background;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
-use purvey_odp::identity::ResourceType;
-use purvey_odp::language::LanguageTag;
+use requests::Requests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +62,11 @@ struct Inner {
     /// Notified whenever `current` changes.
     published: (Mutex<()>, Condvar),
     cursors: CursorKeys,
+    tokens: Tokens,
+    /// Requests that continuations name.
+    requests: Requests,
+    /// Remembers what filters select, for all generations.
+    filters: Arc<FilterCache>,
     /// For reads of single records.
     store: Mutex<Store>,
     /// The newest manifest committed, with the change that brought it.
@@ -80,6 +97,12 @@ impl Catalog {
             Some(generation) => generation,
             None => indexer.catch_up(1)?,
         };
+        // An older version wrote it: the store asks for another already.
+        let manifest = manifests.of(&generation)?;
+        let generation = match crate::index::is_searchable(&generation, &manifest) {
+            true => generation,
+            false => indexer.catch_up(generation.number() + 1)?,
+        };
         let snapshot = snapshot(&manifests, generation)?;
         let newest = Mutex::new((0, Arc::clone(&snapshot.manifest)));
         let (wake_sender, wake) = bounded(1);
@@ -87,6 +110,9 @@ impl Catalog {
         let inner = Inner {
             dir: dir.to_owned(),
             cursors: CursorKeys::open(dir, &options.durability)?,
+            tokens: Tokens::open(dir, &options)?,
+            requests: Requests::open(dir, &options.durability)?,
+            filters: Arc::default(),
             options,
             generations,
             manifests,
@@ -138,9 +164,17 @@ impl Catalog {
         }
     }
 
-    /// What requests are answered from now.
+    /// The current generation with everything in it; a caller's requests are answered from [`Catalog::view`].
     pub fn current(&self) -> Arc<Snapshot> {
         self.inner.current.load_full()
+    }
+
+    /// The context of whoever presents the token `secret`; `None` when it is none, was revoked or has expired.
+    ///
+    /// # Errors
+    /// Failures of the disk, and damaged data.
+    pub fn authenticate(&self, secret: &str) -> Result<Option<Access>, Error> {
+        self.inner.tokens.authenticate(secret)
     }
 
     /// The manifest that requests are answered by now.
@@ -170,6 +204,9 @@ impl Inner {
     /// Brings `current` up to date: other processes' generations are adopted, committed changes published. Tells whether it
     /// published.
     fn advance(&self) -> Result<bool, Error> {
+        if let Err(error) = self.cursors.refresh() {
+            tracing::warn!(%error, "the keys of continuations cannot be read; those known go on");
+        }
         let published = self.indexer.lock().run_once()?;
         self.adopt()?;
         Ok(published.is_some())
@@ -182,6 +219,9 @@ impl Inner {
         };
         if newest.number() > self.current.load().generation.number() {
             let snapshot = Arc::new(snapshot(&self.manifests, newest)?);
+            // Most callers are anonymous: none of them waits for their view.
+            let generation = &snapshot.generation;
+            generation.view(&Access::public(), &snapshot.manifest, generation);
             let (lock, changed) = &self.published;
             let guard = lock.lock();
             self.current.store(snapshot);
@@ -192,24 +232,18 @@ impl Inner {
     }
 
     fn collect(&self) -> Result<(), Error> {
+        self.cursors.purge(self.options.clock.now())?;
+        self.requests.collect(self.options.clock.now())?;
         self.indexer.lock().collect()
     }
 }
 
 fn snapshot(manifests: &Manifests, generation: Arc<Generation>) -> Result<Snapshot, Error> {
     let manifest = manifests.of(&generation)?;
-    let mut languages: Vec<LanguageTag> = manifest.languages().cloned().collect();
-    for kind in [ResourceType::Collection, ResourceType::Offering] {
-        for tag in generation.segments(kind).flat_map(|s| s.languages()) {
-            if !languages.contains(tag) {
-                languages.push(tag.clone());
-            }
-        }
-    }
     Ok(Snapshot {
+        languages: generation.languages(&manifest),
         generation,
         manifest,
-        languages: languages.into(),
     })
 }
 
@@ -220,9 +254,22 @@ fn wake_up(wake: &Sender<()>) {
 
 /// Opens the store of `dir`, creating the directory and an empty catalog as needed.
 pub(crate) fn open_store(dir: &Path, options: &Options) -> Result<Store, Error> {
+    open_store_as(dir, options, Store::open)
+}
+
+/// As [`open_store`], but a new catalog only comes into being with the first write that is committed.
+pub(crate) fn open_store_later(dir: &Path, options: &Options) -> Result<Store, Error> {
+    open_store_as(dir, options, Store::open_uncreated)
+}
+
+fn open_store_as(
+    dir: &Path,
+    options: &Options,
+    open: impl FnOnce(&Path, Duration, &Durability, &[u8]) -> Result<Store, Error>,
+) -> Result<Store, Error> {
     create_dir_all(dir, options)?;
     let empty = Manifest::empty()?.to_toml();
-    Store::open(
+    open(
         dir,
         options.busy_timeout,
         &options.durability,

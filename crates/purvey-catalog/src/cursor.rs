@@ -5,27 +5,40 @@
 
 use crate::Error;
 use crate::fs::{Durability, read};
-use crate::segment::codec::{Decoder, Frame, corrupt, put_text};
+use crate::segment::codec::{Decoder, Frame, corrupt, put_block, put_text};
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
+use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
 use purvey_odp::offering::Representation;
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Expiries are rounded up to this: pages handed out around the same time are the same bytes.
 pub const EXPIRY_STEP_SECONDS: u64 = 900;
 
+/// Format of continuations that need nothing but an id, and of those of a search.
 const FORMAT: u8 = 1;
+const SEARCH_FORMAT: u8 = 2;
 /// Longest text that is looked at; the longest `next` is shorter.
 const TEXT_BYTES: usize = limits::NEXT_CHARS;
 const KEYS: Frame = Frame {
     magic: *b"PURVKEYS",
-    format: 1,
+    format: 2,
 };
+const KEYS_1: Frame = Frame { format: 1, ..KEYS };
 const KEY_BYTES: usize = 64;
+/// How long servers may take to notice that the keys were rotated, in seconds: until then they seal with the old one.
+const NOTICE_SECONDS: u64 = 600;
+/// How long a key is kept after the last cursor that it sealed has expired, in seconds: what is late is told so.
+const KEPT_SECONDS: u64 = 86_400;
+/// Most keys in the file; an id is one byte.
+const MOST_KEYS: usize = 200;
 
 /// What a continuation goes on with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +61,30 @@ pub struct Cursor {
     pub last_id: String,
     /// Unix seconds from which it no longer works.
     pub expires: u64,
+    /// What a search goes on with; nothing for lists.
+    pub search: Option<SearchPlace>,
+}
+
+/// What a continuation of a search has beside the last id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPlace {
+    /// The request.
+    pub request: Request,
+    /// The bits of the last item's score.
+    pub score: u32,
+    /// The place of the last item's segment in the generation.
+    pub segment: u32,
+    /// Its ordinal there.
+    pub ordinal: u32,
+}
+
+/// The request of a search, without what concerns the first page alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// As JSON text.
+    Inline(Vec<u8>),
+    /// Kept by the Service under this digest.
+    Kept(u128),
 }
 
 /// What a request may resume.
@@ -68,11 +105,27 @@ pub fn expiry(now: u64) -> u64 {
         .saturating_add(limits::CONTINUATION_SECONDS)
 }
 
-/// The keys that seal cursors: the last one seals, all of them open.
-pub struct CursorKeys(Vec<Key>);
+/// The keys that seal cursors: the last one seals, all of them open. Follows the file when another process rotates them.
+pub struct CursorKeys {
+    path: PathBuf,
+    durability: Durability,
+    loaded: ArcSwap<Loaded>,
+}
 
+/// What was in the file, and which file it was.
+struct Loaded {
+    keys: Vec<Key>,
+    stamp: Stamp,
+}
+
+/// Tells one writing of the file from another.
+type Stamp = Option<(u64, i64, i64)>;
+
+#[derive(Clone)]
 struct Key {
     id: u8,
+    /// Unix second up to which cursors that it sealed may work; `None` while it seals.
+    until: Option<u64>,
     bytes: [u8; KEY_BYTES],
 }
 
@@ -84,32 +137,92 @@ impl CursorKeys {
     pub fn open(dir: &Path, durability: &Durability) -> Result<Self, Error> {
         let keys = durability.create_dir(dir, "keys")?;
         let path = keys.join("cursor");
-        if let Some(bytes) = read(&path)? {
+        if read(&path)?.is_some() {
             // Whoever made it may have been killed before it synced the names.
             durability.sync_dir(&keys)?;
             durability.sync_dir(dir)?;
-            return Self::decode(&path, &bytes);
+        } else {
+            // Another process may be faster: what is in the file counts.
+            let first = Key::fresh(&path, 0)?;
+            durability.write_secret_once(&path, &encode_keys(&[first]))?;
         }
-        let mut contents = vec![0; KEY_BYTES + 1];
-        getrandom::fill(&mut contents[1..])
-            .map_err(|error| Error::io(&path)(std::io::Error::other(error)))?;
-        durability.write_secret_once(&path, &KEYS.wrap(&contents))?;
-        // Another process may have been faster: what is in the file counts.
-        let bytes = read(&path)?.unwrap_or_default();
-        Self::decode(&path, &bytes)
+        Ok(Self {
+            loaded: ArcSwap::from_pointee(load(&path)?),
+            durability: durability.clone(),
+            path,
+        })
     }
 
-    fn decode(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
-        let contents = KEYS.unwrap(path, bytes)?;
-        let (keys, rest) = contents.as_chunks::<{ KEY_BYTES + 1 }>();
-        if keys.is_empty() || !rest.is_empty() {
-            return Err(corrupt(path, "it holds no keys"));
+    /// Makes a new key, which seals from `now` (Unix seconds) on. The others open what they sealed for as long as that may live, and
+    /// for a day more say that it has expired; then they are dropped. Servers on the same directory notice within a second.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Corrupt`]; [`Error::Conflict`] after more than 200 rotations in a day.
+    pub fn rotate(&self, now: u64) -> Result<(), Error> {
+        self.rewrite(now, |keys| {
+            if keys.len() >= MOST_KEYS {
+                return Err(Error::Conflict {
+                    detail: "there were too many rotations in one day; wait".to_owned(),
+                });
+            }
+            let mut id = keys.last().map_or(0, |last| last.id);
+            while keys.iter().any(|key| key.id == id) {
+                id = id.wrapping_add(1);
+            }
+            for key in keys.iter_mut().filter(|key| key.until.is_none()) {
+                key.until = Some(expiry(now.saturating_add(NOTICE_SECONDS)));
+            }
+            keys.push(Key::fresh(&self.path, id)?);
+            Ok(())
+        })
+    }
+
+    /// How many keys there are, the one that seals included.
+    pub fn count(&self) -> usize {
+        self.loaded.load().keys.len()
+    }
+
+    /// Drops keys whose time is over at `now`.
+    ///
+    /// # Errors
+    /// As [`CursorKeys::rotate`].
+    pub(crate) fn purge(&self, now: u64) -> Result<(), Error> {
+        if self.loaded.load().keys.iter().all(|key| key.kept(now)) {
+            return Ok(());
         }
-        let key = |[id, bytes @ ..]: &[u8; KEY_BYTES + 1]| Key {
-            id: *id,
-            bytes: *bytes,
-        };
-        Ok(Self(keys.iter().map(key).collect()))
+        self.rewrite(now, |_| Ok(()))
+    }
+
+    /// Reads the file again when it is another one.
+    ///
+    /// # Errors
+    /// As [`CursorKeys::open`].
+    pub(crate) fn refresh(&self) -> Result<(), Error> {
+        if stamp(&self.path)? != self.loaded.load().stamp {
+            self.loaded.store(Arc::new(load(&self.path)?));
+        }
+        Ok(())
+    }
+
+    /// Changes the file's keys while nobody else does.
+    fn rewrite(
+        &self,
+        now: u64,
+        change: impl FnOnce(&mut Vec<Key>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let lock = self.path.with_extension("lock");
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(&lock)
+            .map_err(Error::io(&lock))?;
+        file.lock().map_err(Error::io(&lock))?;
+        let mut keys = load(&self.path)?.keys;
+        keys.retain(|key| key.kept(now));
+        change(&mut keys)?;
+        self.durability
+            .write_secret(&self.path, &encode_keys(&keys))?;
+        self.refresh()
     }
 
     /// The text of a cursor, in characters that need no escaping in a URL.
@@ -117,9 +230,14 @@ impl CursorKeys {
     /// # Errors
     /// [`Error::Conflict`] when it would be longer than a `next` may be; only oversized ids or languages do that.
     pub fn seal(&self, cursor: &Cursor) -> Result<String, Error> {
+        let loaded = self.loaded.load();
         let sealed = encode(cursor).and_then(|plain| {
-            let key = self.0.last()?;
-            let head = [FORMAT, key.id];
+            let key = loaded.keys.last()?;
+            let format = match cursor.search {
+                None => FORMAT,
+                Some(_) => SEARCH_FORMAT,
+            };
+            let head = [format, key.id];
             let sealed = Aes256Siv::new(&key.bytes.into())
                 .encrypt([head], &plain)
                 .ok()?;
@@ -142,7 +260,7 @@ impl CursorKeys {
         expected: &Expected<'_>,
         now: u64,
     ) -> Result<Cursor, Error> {
-        let cursor = self.unseal(text).ok_or(Error::CursorInvalid)?;
+        let cursor = self.unseal(text, now).ok_or(Error::CursorInvalid)?;
         let same = cursor.operation == expected.operation
             && cursor.scope.as_deref() == expected.scope
             && cursor.access == expected.access;
@@ -156,25 +274,107 @@ impl CursorKeys {
         Ok(cursor)
     }
 
-    fn unseal(&self, text: &str) -> Option<Cursor> {
+    fn unseal(&self, text: &str, now: u64) -> Option<Cursor> {
         if text.len() > TEXT_BYTES {
             return None;
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (head, sealed) = bytes.split_first_chunk::<2>()?;
-        let [FORMAT, id] = *head else { return None };
-        let key = self.0.iter().find(|key| key.id == id)?;
+        let [format @ (FORMAT | SEARCH_FORMAT), id] = *head else {
+            return None;
+        };
+        let mut loaded = self.loaded.load();
+        let mut key = loaded.keys.iter().find(|key| key.id == id);
+        if key.is_none() && self.refresh().is_ok() {
+            // Another process may have sealed it a moment after it rotated.
+            loaded = self.loaded.load();
+            key = loaded.keys.iter().find(|key| key.id == id);
+        }
+        let key = key.filter(|key| key.kept(now))?;
         let plain = Aes256Siv::new(&key.bytes.into())
             .decrypt([head], sealed)
             .ok()?;
-        decode(&plain)
+        let cursor = decode(format, &plain)?;
+        // A key that no longer seals cannot have sealed what outlives it: somebody else has it.
+        let genuine = key.until.is_none_or(|until| cursor.expires <= until);
+        genuine.then_some(cursor)
+    }
+}
+
+impl Key {
+    fn fresh(path: &Path, id: u8) -> Result<Self, Error> {
+        let mut bytes = [0; KEY_BYTES];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::io(path)(std::io::Error::other(error)))?;
+        Ok(Self {
+            id,
+            until: None,
+            bytes,
+        })
+    }
+
+    /// Whether it still opens what it sealed, be it to say that it has expired.
+    fn kept(&self, now: u64) -> bool {
+        self.until
+            .is_none_or(|until| now <= until.saturating_add(KEPT_SECONDS))
+    }
+}
+
+fn stamp(path: &Path) -> Result<Stamp, Error> {
+    match std::fs::metadata(path) {
+        Ok(file) => Ok(Some((file.ino(), file.mtime(), file.mtime_nsec()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path)(error)),
+    }
+}
+
+fn load(path: &Path) -> Result<Loaded, Error> {
+    // Before the contents: what changes in between is read again.
+    let stamp = stamp(path)?;
+    let keys = decode_keys(path, &read(path)?.unwrap_or_default())?;
+    Ok(Loaded { keys, stamp })
+}
+
+/// For each key its id, the second until which it opens (0: it seals), and its bytes.
+fn encode_keys(keys: &[Key]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(keys.len() * (KEY_BYTES + 9));
+    for key in keys {
+        out.push(key.id);
+        out.extend(key.until.unwrap_or(0).to_le_bytes());
+        out.extend(key.bytes);
+    }
+    KEYS.wrap(&out)
+}
+
+fn decode_keys(path: &Path, bytes: &[u8]) -> Result<Vec<Key>, Error> {
+    // Format 1 had no second of retirement.
+    let first = bytes.get(8..12) == Some(&KEYS_1.format.to_le_bytes());
+    let frame = if first { &KEYS_1 } else { &KEYS };
+    let mut decoder = Decoder(frame.unwrap(path, bytes)?);
+    let mut key = || {
+        let id = decoder.u8()?;
+        let until = if first { 0 } else { decoder.u64()? };
+        let bytes = decoder.bytes(KEY_BYTES)?.try_into().ok()?;
+        let end = decoder.end().is_some();
+        let until = (until > 0).then_some(until);
+        Some((Key { id, until, bytes }, end))
+    };
+    let mut keys = Vec::new();
+    loop {
+        let Some((next, end)) = key() else {
+            return Err(corrupt(path, "it holds no keys"));
+        };
+        keys.push(next);
+        if end {
+            return Ok(keys);
+        }
     }
 }
 
 impl std::fmt::Debug for CursorKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Never the keys themselves.
-        write!(f, "CursorKeys({})", self.0.len())
+        write!(f, "CursorKeys({})", self.loaded.load().keys.len())
     }
 }
 
@@ -196,10 +396,38 @@ fn encode(cursor: &Cursor) -> Option<Vec<u8>> {
     out.extend(cursor.generation.to_le_bytes());
     put_text(&mut out, &cursor.last_id)?;
     out.extend(cursor.expires.to_le_bytes());
+    if let Some(search) = &cursor.search {
+        out.extend(search.score.to_le_bytes());
+        out.extend(search.segment.to_le_bytes());
+        out.extend(search.ordinal.to_le_bytes());
+        match &search.request {
+            Request::Inline(text) => {
+                out.push(0);
+                put_block(&mut out, text)?;
+            }
+            Request::Kept(digest) => {
+                out.push(1);
+                out.extend(digest.to_le_bytes());
+            }
+        }
+    }
     Some(out)
 }
 
-fn decode(plain: &[u8]) -> Option<Cursor> {
+fn decode_search(decoder: &mut Decoder<'_>) -> Option<SearchPlace> {
+    Some(SearchPlace {
+        score: decoder.u32()?,
+        segment: decoder.u32()?,
+        ordinal: decoder.u32()?,
+        request: match decoder.u8()? {
+            0 => Request::Inline(decoder.block()?.to_vec()),
+            1 => Request::Kept(u128::from_le_bytes(decoder.bytes(16)?.try_into().ok()?)),
+            _ => return None,
+        },
+    })
+}
+
+fn decode(format: u8, plain: &[u8]) -> Option<Cursor> {
     let decoder = &mut Decoder(plain);
     let operation = decoder.text()?.to_owned();
     let scoped = decoder.u8()? == 1;
@@ -224,6 +452,10 @@ fn decode(plain: &[u8]) -> Option<Cursor> {
         generation: decoder.u64()?,
         last_id: decoder.text()?.to_owned(),
         expires: decoder.u64()?,
+        search: match format {
+            SEARCH_FORMAT => Some(decode_search(decoder)?),
+            _ => None,
+        },
     };
     decoder.end()?;
     Some(cursor)

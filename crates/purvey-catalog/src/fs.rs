@@ -139,6 +139,16 @@ impl Durability {
         self.sync_dir(parent(path))
     }
 
+    /// As [`Self::write`], readable by the file's owner only.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write_secret(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+        let temporary = self.write_beside(path, bytes, 0o600)?;
+        self.rename(&temporary, path)?;
+        self.sync_dir(parent(path))
+    }
+
     /// Writes a whole file, readable by its owner only, unless the path exists already; tells whether it wrote. Durable when it returns,
     /// and safe against others who do the same.
     ///

@@ -6,16 +6,21 @@
 mod builder;
 mod collect;
 mod file;
+mod items;
 mod list;
 mod lock;
 mod pins;
+mod search;
 mod store;
+mod view;
 
 pub use builder::GenerationBuilder;
 pub use collect::Collected;
+pub(crate) use items::Wanted;
 pub use list::{ListOutcome, ListQuery, ListScope};
 pub use lock::IndexLock;
 pub use pins::{PIN_GRACE_SECONDS, PIN_STEP_SECONDS};
+pub(crate) use search::Scope;
 pub use store::Generations;
 
 use crate::Error;
@@ -24,7 +29,8 @@ use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::offering::Representation;
 use roaring::RoaringBitmap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use view::{Sight, Views};
 
 /// One generation, open. Cheap to share; stays readable after it was collected.
 #[derive(Debug)]
@@ -33,6 +39,12 @@ pub struct Generation {
     epoch: u64,
     meta: Meta,
     parts: [Vec<Part>; 2],
+    /// Of a view, what it hides.
+    sight: Option<Sight>,
+    views: Views,
+    restricted: OnceLock<bool>,
+    languages: OnceLock<Arc<[LanguageTag]>>,
+    lazy: search::Lazy,
 }
 
 /// The manifest blob with the name under which generations share it.
@@ -47,6 +59,8 @@ struct Meta {
 struct Part {
     segment: Arc<Segment>,
     dead: Arc<RoaringBitmap>,
+    /// In a view, the live documents that are delivered otherwise than they are stored.
+    tainted: Arc<RoaringBitmap>,
 }
 
 /// A document found by id.
@@ -66,6 +80,20 @@ const fn slot(kind: ResourceType) -> usize {
 }
 
 impl Generation {
+    fn new(number: u64, epoch: u64, meta: Meta, parts: [Vec<Part>; 2]) -> Self {
+        Self {
+            number,
+            epoch,
+            meta,
+            parts,
+            sight: None,
+            views: Views::default(),
+            restricted: OnceLock::new(),
+            languages: OnceLock::new(),
+            lazy: search::Lazy::default(),
+        }
+    }
+
     /// The sequence number of the last change that it holds.
     pub fn number(&self) -> u64 {
         self.number
@@ -91,8 +119,11 @@ impl Generation {
         self.parts[slot(kind)].iter().map(Part::live).sum()
     }
 
-    /// Direct members of a Collection.
+    /// Direct members of a Collection, or its children.
     pub fn count_members(&self, kind: ResourceType, collection: &str) -> u64 {
+        if self.hides(collection) {
+            return 0;
+        }
         let parts = self.parts[slot(kind)].iter();
         parts
             .filter_map(|part| {
@@ -140,18 +171,21 @@ impl Generation {
         };
         let lookup = list::Lookup::new(&part.segment, preferred);
         let choice = lookup.choose(ordinal);
-        let region = Region::from(representation);
-        let span = match choice.variant {
-            Some(at) => part.segment.variant_span(region, ordinal, at),
-            None => Some(part.segment.span(region, ordinal, ordinal)),
-        };
-        let Some(span) = span else { return Ok(None) };
         let splice = if choice.splice { lookup.splice() } else { "" };
-        let len = (span.end - span.start) as usize;
-        let mut bytes = Vec::with_capacity(head.len() + splice.len() + len);
-        bytes.extend(head);
-        bytes.extend(splice.as_bytes());
-        part.segment.read(&(span.start + 1..span.end), &mut bytes)?;
+        let mut bytes = [head, splice.as_bytes()].concat();
+        let sight = self.sight.as_ref();
+        if let Some(item) = part.redacted(sight, kind, representation, ordinal, choice.variant)? {
+            bytes.extend(item.get(1..).unwrap_or_default());
+        } else {
+            let region = Region::from(representation);
+            let span = match choice.variant {
+                Some(at) => part.segment.variant_span(region, ordinal, at),
+                None => Some(part.segment.span(region, ordinal, ordinal)),
+            };
+            let Some(span) = span else { return Ok(None) };
+            bytes.reserve((span.end - span.start) as usize);
+            part.segment.read(&(span.start + 1..span.end), &mut bytes)?;
+        }
         let language = part
             .segment
             .languages()
@@ -171,7 +205,12 @@ impl Generation {
     /// # Errors
     /// [`Error::Io`]; `out` is then undefined.
     pub fn list(&self, query: &ListQuery<'_>, out: &mut Vec<u8>) -> Result<ListOutcome, Error> {
-        list::list(&self.parts[slot(query.kind)], query, out)
+        list::list(
+            &self.parts[slot(query.kind)],
+            self.sight.as_ref(),
+            query,
+            out,
+        )
     }
 
     /// Reads every item of every segment and checks it.
@@ -187,6 +226,14 @@ impl Generation {
 }
 
 impl Part {
+    fn new(segment: Arc<Segment>, dead: RoaringBitmap) -> Self {
+        Self {
+            segment,
+            dead: Arc::new(dead),
+            tainted: Arc::default(),
+        }
+    }
+
     fn live(&self) -> u64 {
         u64::from(self.segment.len()) - self.dead.len()
     }

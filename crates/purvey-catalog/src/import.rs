@@ -11,7 +11,9 @@ mod sink;
 pub use prepare::record_kind;
 pub use rejects::Rejected;
 
-use crate::catalog::{Options, check_records, manifest_collections, store_manifest};
+use crate::catalog::{
+    Difference, Options, check_records, check_stored, manifest_collections, store_manifest,
+};
 use crate::error::Error;
 use crate::index::Indexer;
 use crate::manifest::Manifest;
@@ -19,9 +21,10 @@ use crate::pipeline;
 use crate::reader::{self, Format, Header, Raw, Source};
 use crate::store::{Store, Tree};
 use prepare::prepare;
+use purvey_odp::identity::ResourceType;
 use rejects::Rejects;
 use serde::Serialize;
-use sink::Sink;
+use sink::{Sink, Taken};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -104,6 +107,10 @@ pub struct ImportReport {
     pub rejected: u64,
     /// The first rejected records, at most [`ImportReport::REJECTED`].
     pub faults: Vec<Rejected>,
+    /// Records accepted although something in them looks like a typing error.
+    pub doubtful: u64,
+    /// The first of those, at most [`ImportReport::REJECTED`], with the members in doubt.
+    pub warnings: Vec<Rejected>,
     /// The generation that holds the import; `None` when nothing was committed or publishing failed.
     pub generation: Option<u64>,
     /// Why what was committed could not be published yet; a server that has the catalog open goes on trying.
@@ -113,7 +120,7 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    /// Most rejected records that a report names; the rejects file has them all.
+    /// Most rejected, and most doubtful, records that a report names; the rejects file has all that were rejected.
     pub const REJECTED: usize = 100;
 }
 
@@ -133,24 +140,62 @@ pub fn import(
     let started = Instant::now();
     let rejects = options.rejects.as_deref().map(Rejects::new).transpose()?;
     let mut report = if options.dry_run {
-        let mut tree = match Store::open_existing(dir)? {
-            Some(mut store) if !options.replace => store.read()?.tree()?,
-            _ => Tree::default(),
-        };
-        let collections = manifest_collections(manifest, &tree)?;
-        for put in &collections {
-            tree.insert(&put.id, put.references.clone());
-        }
-        // Nothing is at stake: whoever tries wants to hear of every fault.
-        let sink = Sink::new(None, tree, OnError::Skip, rejects);
-        let (mut report, _) = run(sink, manifest, sources, options, progress)?;
-        refuse_nothing(&report, sources, options)?;
-        report.collections += collections.len() as u64;
-        report
+        try_out(dir, manifest, sources, options, rejects, progress)?
     } else {
         write(dir, manifest, sources, options, rejects, progress)?
     };
     report.seconds = started.elapsed().as_millis() as f64 / 1_000.0;
+    Ok(report)
+}
+
+/// Finds what [`write`] would find, and writes nothing.
+fn try_out(
+    dir: &Path,
+    manifest: &Manifest,
+    sources: &[Source],
+    options: &ImportOptions,
+    rejects: Option<Rejects>,
+    progress: &dyn Progress,
+) -> Result<ImportReport, Error> {
+    let mut store = match options.replace {
+        true => None,
+        false => Store::open_existing(dir)?,
+    };
+    let (mut tree, mut collections, mut recheck) = (Tree::default(), None, false);
+    if let Some(store) = &mut store {
+        let read = store.read()?;
+        tree = read.tree()?;
+        let difference = Difference::of(&read.manifest()?, manifest);
+        recheck = difference.recheck;
+        if !difference.any {
+            collections = Some(Vec::new());
+        }
+    }
+    let collections = match collections {
+        Some(none) => none,
+        None => manifest_collections(manifest, &tree)?,
+    };
+    for put in &collections {
+        tree.insert(&put.id, put.references.clone());
+    }
+    // Nothing is at stake: whoever tries wants to hear of every fault.
+    let sink = Sink::new(None, tree, OnError::Skip, rejects);
+    let (mut report, taken) = run(sink, manifest, sources, options, progress)?;
+    refuse_nothing(&report, sources, options)?;
+    report.collections += collections.len() as u64;
+    let stops = report.rejected > 0 && options.on_error == OnError::Stop;
+    if let Some(store) = store.as_mut().filter(|_| recheck && !stops) {
+        let read = store.read()?;
+        check_records(manifest, |each| {
+            read.changes(ResourceType::Offering, 0, |row| {
+                if taken.has(ResourceType::Offering, row.id) {
+                    Ok(())
+                } else {
+                    each(row)
+                }
+            })
+        })?;
+    }
     Ok(report)
 }
 
@@ -179,7 +224,7 @@ fn write(
     rejects: Option<Rejects>,
     progress: &dyn Progress,
 ) -> Result<ImportReport, Error> {
-    let mut store = crate::catalog::open_store(dir, &options.catalog)?;
+    let mut store = crate::catalog::open_store_later(dir, &options.catalog)?;
     store.set_cache(CACHE_BYTES)?;
     let mut write = store.write()?;
     let seq = write.advance();
@@ -190,7 +235,8 @@ fn write(
     let stored = store_manifest(&mut write, manifest, options.replace)?;
     let tree = write.tree()?.clone();
     let sink = Sink::new(Some(&mut write), tree, options.on_error, rejects);
-    let (mut report, stopped) = run(sink, manifest, sources, options, progress)?;
+    let (mut report, taken) = run(sink, manifest, sources, options, progress)?;
+    let stopped = taken.stopped;
     if !stopped {
         refuse_nothing(&report, sources, options)?;
     }
@@ -199,7 +245,7 @@ fn write(
         return Ok(report);
     }
     if stored.recheck {
-        check_records(&write, manifest, seq)?;
+        check_stored(&write, manifest, seq)?;
     }
     progress.at(Stage::Committing);
     write.commit()?;
@@ -226,8 +272,8 @@ fn run(
     sources: &[Source],
     options: &ImportOptions,
     progress: &dyn Progress,
-) -> Result<(ImportReport, bool), Error> {
-    let reader = reader::open(sources.to_vec(), options.format)?;
+) -> Result<(ImportReport, Taken), Error> {
+    let mut reader = reader::open(sources.to_vec(), options.format)?;
     let read = reader.progress();
     let mut headers: Vec<Option<Arc<Header>>> = vec![None; sources.len()];
     pipeline::consume_here(
@@ -235,7 +281,7 @@ fn run(
         |feed| {
             let mut chunk = Vec::with_capacity(CHUNK);
             let mut failed = None;
-            for raw in reader {
+            for raw in reader.by_ref() {
                 match raw {
                     Ok(raw) => chunk.push(raw),
                     Err(error) => {
@@ -248,7 +294,16 @@ fn run(
                 }
             }
             feed.push(chunk);
-            failed.map_or(Ok(()), |error| Err(error.into()))
+            if let Some(error) = failed {
+                return Err(error.into());
+            }
+            // A table without rows has columns all the same.
+            if let Some(mapping) = manifest.mapping() {
+                for header in reader.headers() {
+                    mapping.check_columns(header)?;
+                }
+            }
+            Ok(())
         },
         |chunk: Vec<Raw>| {
             let judge = |raw: Raw| {

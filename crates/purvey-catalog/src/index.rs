@@ -12,6 +12,7 @@ use crate::generation::{Generation, Generations, IndexLock};
 use crate::manifest::Manifest;
 use crate::store::{Head, Store};
 use parking_lot::Mutex;
+use purvey_odp::identity::ResourceType;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -50,15 +51,39 @@ impl Indexer {
         Ok(indexer)
     }
 
+    /// Builds the index of `dir` anew from its records, whatever state it is in, and returns the generation. What is whole of superseded
+    /// generations stays, and so do the continuations into them.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there are no records; failures of the store and the disk.
+    pub fn rebuild(dir: &Path, options: &Options) -> Result<Arc<Generation>, Error> {
+        let Some(mut store) = Store::open_existing(dir)? else {
+            return Err(Error::NotFound);
+        };
+        let above = Generations::discard_current(dir, &options.durability)?;
+        let mut write = store.write()?;
+        // A number of its own, so that whoever has the damaged one open sees that there is another.
+        let epoch = write.head().epoch;
+        write.leap(above, epoch);
+        let seq = write.head().seq;
+        write.commit()?;
+        drop(store);
+        Self::open(dir, options)?.catch_up(seq)
+    }
+
     /// A store that was restored from a backup is older than the generations beside it. Going on from its own number, it would publish
-    /// nothing until it had caught up: it leaps past them instead, and the next generation is built from nothing.
+    /// nothing until it had caught up: it leaps past them instead, and the next generation is built from nothing. So it is when a generation lacks what
+    /// this version searches in.
     fn outrun(&mut self) -> Result<(), Error> {
         let Some(current) = self.generations.current() else {
             return Ok(());
         };
         let seq = self.store.read()?.head()?.seq;
         if seq >= current.number() {
-            return Ok(());
+            return match is_searchable(&current, &*self.manifests.of(&current)?) {
+                true => Ok(()),
+                false => self.leap(&current, "an older version built the index"),
+            };
         }
         // Nothing was ever written to it: it is not an older state of this catalog, but the loss of it.
         if seq <= FIRST_CHANGE {
@@ -70,10 +95,13 @@ impl Indexer {
                 ),
             });
         }
-        tracing::warn!(
-            generation = current.number(),
-            "the record store is older than the index: building the index again"
-        );
+        self.leap(&current, "the record store is older than the index")
+    }
+
+    /// Makes the next generation one that is built from nothing.
+    fn leap(&mut self, current: &Generation, reason: &str) -> Result<(), Error> {
+        let generation = current.number();
+        tracing::warn!(generation, reason, "building the index again");
         let mut write = self.store.write()?;
         write.leap(current.number(), current.epoch());
         write.commit()
@@ -161,6 +189,9 @@ impl Indexer {
             None => self.generations.empty_builder(lock),
         };
         builder.set_meta(&stored);
+        for kind in [ResourceType::Collection, ResourceType::Offering] {
+            builder.set_texts(kind, Arc::clone(manifest.text_plan(kind)));
+        }
         let since = base.as_ref().map_or(0, |base| base.number());
         let job = build::Job {
             generations: &self.generations,
@@ -198,6 +229,14 @@ impl Indexer {
 /// then has been forgotten.
 fn is_base(generation: &Generation, head: &Head) -> bool {
     generation.epoch() == head.epoch && generation.number() >= head.purged
+}
+
+/// Whether a generation has what searches under its manifest need; one that an older version built may lack it.
+pub(crate) fn is_searchable(generation: &Generation, manifest: &Manifest) -> bool {
+    let kinds = [ResourceType::Collection, ResourceType::Offering];
+    kinds
+        .into_iter()
+        .all(|kind| generation.is_searchable(kind, manifest.text_plan(kind).config()))
 }
 
 /// Reads a stored manifest.

@@ -1,6 +1,7 @@
 //! The Service role without HTTP: records in, generations out, pages and documents from one generation.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod catalog;
 pub mod clock;
 pub mod cursor;
@@ -20,5 +21,8 @@ pub mod schema;
 pub mod search;
 pub mod segment;
 pub mod store;
+pub mod text;
+pub mod tokens;
 
+pub use access::Access;
 pub use error::Error;

@@ -1,17 +1,23 @@
 //! Page bodies and single documents, as they go over the wire.
 
 use crate::Error;
-use crate::generation::{Generation, Item, ListOutcome, ListQuery};
+use crate::generation::{Generation, Item, ListOutcome, ListQuery, Wanted};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
 use purvey_odp::offering::Representation;
+use purvey_odp::refinement::RefinementGroup;
+use serde_json::Value;
 
 const HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"items\":[";
 const DOCUMENT_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",";
-const NEXT: &[u8] = b"],\"next\":\"";
+const EXPANDING_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"auth_expands\":true,";
+/// The member that tells that authentication can expand what the page holds, at its end.
+const EXPANDS: &[u8] = b",\"auth_expands\":true";
+const REFINEMENTS: &[u8] = b",\"refinements\":";
+const NEXT: &[u8] = b",\"next\":\"";
 /// What a page holds besides its items, with the longest `next`.
-const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + 2;
+const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + EXPANDS.len() + 3;
 
 /// A page body and what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +29,14 @@ pub struct PageBody {
 }
 
 /// Builds a page: `query.limit` items, fewer when they would not fit (ODP §6); `query.max_bytes` may lower the limit further. `next` makes the continuation
-/// from the last id and is called only when there are more items.
+/// from the last id and is called only when there are more items. `auth_expands` puts that member in (ODP §3).
 ///
 /// # Errors
 /// What `next` fails with; [`Error::Conflict`] when it is longer than [`limits::NEXT_CHARS`] or not printable ASCII without quotes; [`Error::Io`].
 pub fn page(
     generation: &Generation,
     query: &ListQuery<'_>,
+    auth_expands: bool,
     next: impl FnOnce(&str) -> Result<String, Error>,
 ) -> Result<PageBody, Error> {
     let max_bytes = query.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
@@ -40,24 +47,103 @@ pub fn page(
     let mut bytes = Vec::new();
     bytes.extend(HEAD);
     let outcome = generation.list(&query, &mut bytes)?;
-    match &outcome.last_id {
-        Some(last_id) if outcome.more => {
-            let next = next(last_id)?;
-            let harmless = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
-            if next.len() > limits::NEXT_CHARS || !next.bytes().all(harmless) {
-                let detail = format!("a continuation of {} bytes cannot be sent", next.len());
-                return Err(Error::Conflict { detail });
-            }
-            bytes.extend(NEXT);
-            bytes.extend(next.as_bytes());
-            bytes.extend(b"\"}");
-        }
-        _ => bytes.extend(b"]}"),
-    }
+    let last_id = outcome.last_id.as_deref().filter(|_| outcome.more);
+    bytes.push(b']');
+    close(&mut bytes, last_id.map(next).transpose()?, auth_expands)?;
     Ok(PageBody { bytes, outcome })
 }
 
-/// One document as it is retrieved by itself, with `odp_version`, in the best language.
+/// Ends a page.
+fn close(bytes: &mut Vec<u8>, next: Option<String>, auth_expands: bool) -> Result<(), Error> {
+    if let Some(next) = next {
+        let harmless = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+        if next.len() > limits::NEXT_CHARS || !next.bytes().all(harmless) {
+            let detail = format!("a continuation of {} bytes cannot be sent", next.len());
+            return Err(Error::Conflict { detail });
+        }
+        bytes.extend(NEXT);
+        bytes.extend(next.as_bytes());
+        bytes.push(b'"');
+    }
+    if auth_expands {
+        bytes.extend(EXPANDS);
+    }
+    bytes.push(b'}');
+    Ok(())
+}
+
+/// Builds a page of what a search found: its documents, fewer when they would not fit (ODP §6), and the groups of refinements, fewer when not one item would fit
+/// beside them. `next` makes the continuation from the number of items delivered and is called only when there are more. Also returns the languages
+/// of the items, each once.
+///
+/// # Errors
+/// As [`page`].
+pub(crate) fn found(
+    generation: &Generation,
+    wanted: &Wanted<'_>,
+    groups: &[RefinementGroup],
+    more: bool,
+    auth_expands: bool,
+    next: impl FnOnce(usize) -> Result<String, Error>,
+) -> Result<(Vec<u8>, Vec<LanguageTag>), Error> {
+    let room = wanted.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
+    let mut refinements = refinements(groups);
+    let mut languages = Vec::new();
+    let mut bytes = HEAD.to_vec();
+    let append = |refinements: &[u8], bytes: &mut Vec<u8>, languages: &mut Vec<LanguageTag>| {
+        let max_bytes = room.saturating_sub(refinements.len());
+        let wanted = Wanted {
+            max_bytes,
+            ..*wanted
+        };
+        generation.append_items(&wanted, bytes, languages)
+    };
+    let mut count = append(&refinements, &mut bytes, &mut languages)?;
+    let mut kept = groups;
+    while bytes.len() + refinements.len() > room + HEAD.len()
+        && let Some((_, fewer)) = kept.split_last()
+    {
+        kept = fewer;
+        refinements = self::refinements(kept);
+        if bytes.len() + refinements.len() <= room + HEAD.len() {
+            bytes.truncate(HEAD.len());
+            languages.clear();
+            count = append(&refinements, &mut bytes, &mut languages)?;
+        }
+    }
+    bytes.push(b']');
+    bytes.extend(&refinements);
+    let is_last = !more && count == wanted.documents.len();
+    let next = (!is_last && count > 0).then(|| next(count)).transpose()?;
+    close(&mut bytes, next, auth_expands)?;
+    Ok((bytes, languages))
+}
+
+/// The member `refinements` after a comma; nothing without groups.
+fn refinements(groups: &[RefinementGroup]) -> Vec<u8> {
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let groups: Value = groups.iter().map(RefinementGroup::to_value).collect();
+    let mut out = REFINEMENTS.to_vec();
+    out.extend(crate::render::bytes(&groups));
+    out
+}
+
+/// Builds a page of values that stand for themselves.
+///
+/// # Errors
+/// As [`page`].
+pub(crate) fn values(values: &[Vec<u8>], next: Option<String>) -> Result<Vec<u8>, Error> {
+    let mut bytes = HEAD.to_vec();
+    bytes.extend(values.join(&b','));
+    bytes.push(b']');
+    // Definitions are the same for everybody who sees what they belong to.
+    close(&mut bytes, next, false)?;
+    Ok(bytes)
+}
+
+/// One document as it is retrieved by itself, with `odp_version` and, if so, `auth_expands`, in the best language.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::Io`].
@@ -67,8 +153,14 @@ pub fn document(
     id: &str,
     representation: Representation,
     preferred: &[LanguageTag],
+    auth_expands: bool,
 ) -> Result<Item, Error> {
+    let head = if auth_expands {
+        EXPANDING_HEAD
+    } else {
+        DOCUMENT_HEAD
+    };
     generation
-        .get_with_head(kind, id, representation, preferred, DOCUMENT_HEAD)?
+        .get_with_head(kind, id, representation, preferred, head)?
         .ok_or(Error::NotFound)
 }

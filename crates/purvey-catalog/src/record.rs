@@ -1,11 +1,13 @@
 //! Records: one Collection or Offering in its default language, with its translations.
 //!
 //! A record is stored as one JSON object: the wire members of the default language, without `odp_version`, and `translations`, an
-//! object from language tags to `{name?, description?, attributes?}`. Translated attributes are a JSON Merge Patch (RFC 7396) on
+//! object from language tags to `{name?, description?, attributes?}`, and `audience`, who may see it (everybody when it is absent);
+//! neither is ever on the wire. Translated attributes are a JSON Merge Patch (RFC 7396) on
 //! the default ones: members that a translation does not name stay as they are, so numbers and codes are written once.
 
 mod size;
 
+use crate::access;
 use crate::manifest::Manifest;
 use purvey_odp::collection::Collection;
 use purvey_odp::identity::ResourceType;
@@ -20,8 +22,41 @@ use size::Size;
 
 /// The stored member that holds translations.
 const TRANSLATIONS: &str = "translations";
-/// What surrounds one item on a page: version, items, the longest `next`, and a spliced `language` of 35 characters.
-const ENVELOPE_BYTES: usize = r#"{"odp_version":"1.0","items":[],"next":""}"#.len()
+/// The members that the protocol defines, of the objects that may have others (ODP §4).
+const OFFERING_MEMBERS: [&str; 13] = [
+    "id",
+    "name",
+    "description",
+    "images",
+    "language",
+    "localizations",
+    "auth_expands",
+    "web_url",
+    "collection_ids",
+    "price",
+    "schema",
+    "attributes",
+    "actions",
+];
+const COLLECTION_MEMBERS: [&str; 9] = [
+    "id",
+    "name",
+    "description",
+    "images",
+    "language",
+    "localizations",
+    "auth_expands",
+    "web_url",
+    "parent_ids",
+];
+const PRICE_MEMBERS: [&str; 6] = ["type", "amount", "currency", "minimum", "maximum", "unit"];
+/// The member that no record has by itself.
+const AUTH_EXPANDS: &str = "auth_expands";
+/// The stored member that names who may see the record.
+const AUDIENCE: &str = "audience";
+/// What surrounds one item on a page: version, items, the longest `next`, `auth_expands`, and a spliced `language` of 35 characters.
+const ENVELOPE_BYTES: usize = r#"{"odp_version":"1.0","items":[],"next":"","auth_expands":true}"#
+    .len()
     + limits::NEXT_CHARS
     + r#""language":"","#.len()
     + 35;
@@ -33,6 +68,7 @@ const ITEM_DEPTH: usize = limits::JSON_DEPTH - 2;
 pub struct Record {
     kind: ResourceType,
     wire: Value,
+    audience: Vec<String>,
     translations: Vec<Translation>,
 }
 
@@ -44,7 +80,7 @@ struct Translation {
 }
 
 impl Record {
-    /// The record that `value` is: wire members (with or without `odp_version`) and optional `translations`.
+    /// The record that `value` is: wire members (with or without `odp_version`) and optional `translations` and `audience`.
     ///
     /// # Errors
     /// Every rule broken: the wire rules (ODP §4), languages, attributes against their schema in every language, and the bound
@@ -72,6 +108,16 @@ impl Record {
             .shift_remove(TRANSLATIONS)
             .map(|value| translations(report, &place.key(TRANSLATIONS), value, kind))
             .unwrap_or_default();
+        let audience = map
+            .shift_remove(AUDIENCE)
+            .and_then(|value| access::read(report, &place.key(AUDIENCE), value))
+            .unwrap_or_default();
+        if map.shift_remove(AUTH_EXPANDS).is_some() {
+            report.add(
+                &place.key(AUTH_EXPANDS),
+                "Must be absent: auth_expands of the manifest's [service] says where it stands.",
+            );
+        }
         let placement = if map.contains_key("odp_version") {
             Placement::TopLevel
         } else {
@@ -93,10 +139,12 @@ impl Record {
         let record = Self {
             kind,
             wire,
+            audience,
             translations,
         };
         record.check_languages(report, place, context.default_language());
         record.check_attributes(report, place, context);
+        record.check_actions(report, place, context);
         record.check_size(report, place);
         (report.len() == before).then_some(record)
     }
@@ -113,12 +161,17 @@ impl Record {
                 .shift_remove(TRANSLATIONS)
                 .map(|value| translations(&mut report, &Place::ROOT.key(TRANSLATIONS), value, kind))
                 .unwrap_or_default();
+            let audience = map
+                .shift_remove(AUDIENCE)
+                .and_then(|value| access::read(&mut report, &Place::ROOT.key(AUDIENCE), value))
+                .unwrap_or_default();
             if !map.get("id").is_some_and(Value::is_string) {
                 report.add(&Place::ROOT, "Must have the member id.");
             }
             Self {
                 kind,
                 wire: Value::Object(map),
+                audience,
                 translations,
             }
         });
@@ -133,6 +186,11 @@ impl Record {
     /// The stored form.
     pub fn into_stored(self) -> Value {
         let mut wire = self.wire;
+        if !self.audience.is_empty()
+            && let Value::Object(map) = &mut wire
+        {
+            map.insert(AUDIENCE.to_owned(), self.audience.into());
+        }
         if !self.translations.is_empty() {
             let translations = self
                 .translations
@@ -148,7 +206,7 @@ impl Record {
 
     /// The stored form as JSON text.
     pub fn to_stored_bytes(&self) -> Vec<u8> {
-        if self.translations.is_empty() {
+        if self.translations.is_empty() && self.audience.is_empty() {
             crate::render::bytes(&self.wire)
         } else {
             crate::render::bytes(&self.to_stored())
@@ -185,6 +243,11 @@ impl Record {
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
+    }
+
+    /// The audiences that may see it; empty: everybody.
+    pub fn audience(&self) -> &[String] {
+        &self.audience
     }
 
     /// The language of its default texts, when it is not the Service's.
@@ -339,6 +402,49 @@ impl Record {
         }
     }
 
+    /// An OpenAPI Action without a document of its own needs the Service's (ODP §4).
+    fn check_actions(
+        &self,
+        report: &mut Report,
+        place: &Place<'_>,
+        context: &(impl Context + ?Sized),
+    ) {
+        let actions = self.wire.get("actions").and_then(Value::as_array);
+        let Some(actions) = actions.filter(|_| !context.has_openapi()) else {
+            return;
+        };
+        let place = place.key("actions");
+        for (i, action) in actions.iter().enumerate() {
+            let target = action.get("openapi");
+            if target.is_some_and(|target| target.get("url").is_none()) {
+                report.add(
+                    &place.index(i).key("openapi"),
+                    "Must have the member url, since [service] in the manifest has no openapi.",
+                );
+            }
+        }
+    }
+
+    /// JSON Pointers of the members that the protocol does not define: they are kept and served, and may be
+    /// typing errors.
+    pub(crate) fn unknown_members(&self) -> Vec<String> {
+        let known: &[&str] = match self.kind {
+            ResourceType::Offering => &OFFERING_MEMBERS,
+            ResourceType::Collection => &COLLECTION_MEMBERS,
+        };
+        let unknown = |value: Option<&Value>, known: &[&str], above: &str| -> Vec<String> {
+            let members = value.and_then(Value::as_object).into_iter().flatten();
+            let names = members.map(|(name, _)| name.as_str());
+            let names = names.filter(|name| !known.contains(name));
+            names
+                .map(|name| format!("{above}/{}", name.replace('~', "~0").replace('/', "~1")))
+                .collect()
+        };
+        let mut out = unknown(Some(&self.wire), known, "");
+        out.extend(unknown(self.wire.get("price"), &PRICE_MEMBERS, "/price"));
+        out
+    }
+
     fn check_size(&self, report: &mut Report, place: &Place<'_>) {
         let mut largest = Size::of(&self.wire);
         if !self.translations.is_empty() {
@@ -374,6 +480,8 @@ impl Record {
 pub(crate) trait Context {
     /// The Service's language.
     fn default_language(&self) -> &LanguageTag;
+    /// Whether the Service has an OpenAPI document for Actions that name none.
+    fn has_openapi(&self) -> bool;
     /// Notes at `place` where `attributes` do not fit the schema of this URL.
     fn validate_attributes(
         &self,

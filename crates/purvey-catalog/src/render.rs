@@ -1,13 +1,18 @@
 //! Rendering: a record to the bytes that pages and documents are made of.
 
-use crate::manifest::Manifest;
+use crate::manifest::{CAPABILITIES_MEMBER, Manifest};
 use crate::record::Record;
 use purvey_odp::detail::detail_fields;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::limits;
 use purvey_odp::pointer::Pointer;
 use purvey_odp::report::{Place, Report};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// A Full Collection and what it advertises, in bytes: leaves room for a page around it.
+const ADVERTISING_BYTES: usize = limits::PAGE_BYTES - 2 * limits::NEXT_CHARS;
 
 /// The bytes of one record in item form: without `odp_version`, as they stand on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,20 +25,27 @@ pub struct Rendered {
     pub variants: Vec<(LanguageTag, Vec<u8>, Vec<u8>)>,
     /// Whether the default representations carry `language`.
     pub has_language: bool,
-    /// The Collections that it is a direct member of; a Collection has none.
+    /// The Collections that it names: those that an Offering is a direct member of, the parents of a Collection.
     pub collections: Vec<String>,
+    /// The audiences that may see it; empty: everybody.
+    pub audience: Vec<String>,
 }
 
 /// Renders a record under a manifest.
 pub fn render(record: &Record, manifest: &Manifest) -> Rendered {
     let plan = manifest.terse(record.kind());
     let default = manifest.language();
-    let full = record.full(default);
+    let capabilities = match record.kind() {
+        ResourceType::Collection => manifest.collection_advertisement(record.id()),
+        ResourceType::Offering => None,
+    };
+    let full = advertising(record.full(default), capabilities);
     let variants = record
         .translated()
         .enumerate()
         .filter_map(|(i, language)| {
-            let full = record.translation(i, default)?;
+            let full = Cow::Owned(record.translation(i, default)?);
+            let full = advertising(full, capabilities);
             Some((language.clone(), plan.render(&full), bytes(&full)))
         })
         .collect();
@@ -42,11 +54,24 @@ pub fn render(record: &Record, manifest: &Manifest) -> Rendered {
         full: bytes(&full),
         variants,
         has_language: full.get("language").is_some(),
-        collections: match record.kind() {
-            ResourceType::Offering => record.collection_ids().map(str::to_owned).collect(),
-            ResourceType::Collection => Vec::new(),
-        },
+        collections: record.collection_ids().map(str::to_owned).collect(),
+        audience: record.audience().to_vec(),
     }
+}
+
+/// A Full Collection with its `search_capabilities`; without them where they would make it longer than a page.
+fn advertising<'a>(full: Cow<'a, Value>, capabilities: Option<&Value>) -> Cow<'a, Value> {
+    let Some(capabilities) = capabilities else {
+        return full;
+    };
+    if bytes(&full).len() + bytes(capabilities).len() > ADVERTISING_BYTES {
+        return full;
+    }
+    let mut full = full.into_owned();
+    if let Value::Object(map) = &mut full {
+        map.insert(CAPABILITIES_MEMBER.to_owned(), capabilities.clone());
+    }
+    Cow::Owned(full)
 }
 
 /// Compact JSON text.
@@ -133,7 +158,7 @@ impl TersePlan {
     }
 
     /// The Terse Representation of a Full one, as JSON text.
-    fn render(&self, full: &Value) -> Vec<u8> {
+    pub(crate) fn render(&self, full: &Value) -> Vec<u8> {
         let mut terse = Value::Object(self.apply(full));
         if let Some(fields) = detail_fields(full, &terse)
             && let Value::Object(map) = &mut terse

@@ -18,7 +18,7 @@ pub use writer::Writer;
 use crate::error::Error;
 use crate::fs::Durability;
 use purvey_odp::identity::ResourceType;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// The manifest that a store begins with.
+    first: Vec<u8>,
 }
 
 impl Store {
@@ -52,6 +54,28 @@ impl Store {
         durability: &Durability,
         manifest: &[u8],
     ) -> Result<Self, Error> {
+        let mut store = Self::open_uncreated(dir, busy_timeout, durability, manifest)?;
+        if store.format()?.is_none() {
+            store.connection.busy_timeout(OPEN_TIMEOUT)?;
+            store.write()?.commit()?;
+            // SQLite makes the contents durable, not the name of a new database.
+            durability.sync_dir(dir)?;
+            store.connection.busy_timeout(busy_timeout)?;
+        }
+        Ok(store)
+    }
+
+    /// As [`Store::open`], but a missing store is created by the first write that is committed: without one there is none, whatever
+    /// file is left. Only [`Store::write`] may be called before.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_uncreated(
+        dir: &Path,
+        busy_timeout: Duration,
+        durability: &Durability,
+        manifest: &[u8],
+    ) -> Result<Self, Error> {
         let path = dir.join(FILE);
         let connection = Connection::open(&path)?;
         connection.busy_timeout(OPEN_TIMEOUT)?;
@@ -61,8 +85,12 @@ impl Store {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "cache_size", -16_384)?;
         connection.set_prepared_statement_cache_capacity(32);
-        let mut store = Self { connection, path };
-        store.prepare(dir, durability, manifest)?;
+        let store = Self {
+            connection,
+            path,
+            first: manifest.to_vec(),
+        };
+        store.format()?;
         store.settle(dir, durability)?;
         store.connection.busy_timeout(busy_timeout)?;
         Ok(store)
@@ -80,7 +108,11 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags)?;
         connection.busy_timeout(OPEN_TIMEOUT)?;
-        let store = Self { connection, path };
+        let store = Self {
+            connection,
+            path,
+            first: Vec::new(),
+        };
         Ok(store.format()?.map(|_| store))
     }
 
@@ -101,35 +133,6 @@ impl Store {
         let mut path = self.path.clone().into_os_string();
         path.push("-wal");
         path.into()
-    }
-
-    fn prepare(
-        &mut self,
-        dir: &Path,
-        durability: &Durability,
-        manifest: &[u8],
-    ) -> Result<(), Error> {
-        if self.format()?.is_some() {
-            return Ok(());
-        }
-        let tx = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(busy)?;
-        // Another process may have created it while this one waited for the lock.
-        if !has_meta(&tx)? {
-            tx.execute_batch(SCHEMA)?;
-            let mut meta = tx.prepare("INSERT INTO meta(key, value) VALUES (?1, ?2)")?;
-            meta.execute(("format", FORMAT))?;
-            meta.execute(("seq", 1))?;
-            meta.execute(("epoch", 1))?;
-            meta.execute(("purged", 0))?;
-            meta.execute(("manifest", manifest))?;
-            meta.execute(("manifest_seq", 1))?;
-        }
-        tx.commit().map_err(busy)?;
-        // SQLite makes the contents durable, not the name of a new database.
-        durability.sync_dir(dir)
     }
 
     fn format(&self) -> Result<Option<u32>, Error> {
@@ -160,7 +163,7 @@ impl Store {
     /// # Errors
     /// [`Error::Busy`] while somebody else writes.
     pub fn write(&mut self) -> Result<Write<'_>, Error> {
-        Write::begin(&mut self.connection)
+        Write::begin(&mut self.connection, &self.first)
     }
 
     /// Lets this connection keep `bytes` of pages in memory; for imports.
@@ -215,6 +218,22 @@ CREATE INDEX collections_seq ON collections(seq);
 CREATE INDEX offerings_dead ON offerings(seq) WHERE body IS NULL;
 CREATE INDEX collections_dead ON collections(seq) WHERE body IS NULL;
 ";
+
+/// Makes a store in an empty database. Another process may have done so while this one waited for the lock.
+fn create(connection: &Connection, manifest: &[u8]) -> Result<(), Error> {
+    if has_meta(connection)? {
+        return Ok(());
+    }
+    connection.execute_batch(SCHEMA)?;
+    let mut meta = connection.prepare("INSERT INTO meta(key, value) VALUES (?1, ?2)")?;
+    meta.execute(("format", FORMAT))?;
+    meta.execute(("seq", 1))?;
+    meta.execute(("epoch", 1))?;
+    meta.execute(("purged", 0))?;
+    meta.execute(("manifest", manifest))?;
+    meta.execute(("manifest_seq", 1))?;
+    Ok(())
+}
 
 fn has_meta(connection: &Connection) -> Result<bool, Error> {
     Ok(connection

@@ -4,9 +4,9 @@
 mod catalog_support;
 
 use catalog_support::{all, body, catalog, first, offering, options, read, traverse};
-use purvey_catalog::Error;
 use purvey_catalog::catalog::{Catalog, Listing, Options, Precondition};
 use purvey_catalog::clock::ManualClock;
+use purvey_catalog::{Access, Error};
 use purvey_odp::identity::ResourceType::Offering;
 use std::sync::Arc;
 
@@ -53,7 +53,11 @@ fn writes_deletes_and_a_restart_in_between_change_nothing() {
     catalog = Catalog::open(dir.path(), options()).unwrap();
     let mut cursor = next;
     while let Some(text) = cursor {
-        let (ids, next) = read(&catalog.resume(&Listing::Offerings, &text).unwrap());
+        let (ids, next) = read(
+            &catalog
+                .resume(&Listing::Offerings, &text, &Access::public())
+                .unwrap(),
+        );
         seen.extend(ids);
         cursor = next;
     }
@@ -88,11 +92,11 @@ fn a_cursor_belongs_to_its_operation_and_lasts_an_hour() {
     let next = next.unwrap();
     let members = Listing::CollectionOfferings("tools".to_owned());
     assert!(matches!(
-        catalog.resume(&members, &next),
+        catalog.resume(&members, &next, &Access::public()),
         Err(Error::CursorInvalid)
     ));
     assert!(matches!(
-        catalog.resume(&Listing::Offerings, &format!("{next}A")),
+        catalog.resume(&Listing::Offerings, &format!("{next}A"), &Access::public()),
         Err(Error::CursorInvalid)
     ));
     // Superseded, and collected if it may be.
@@ -101,11 +105,15 @@ fn a_cursor_belongs_to_its_operation_and_lasts_an_hour() {
     clock.advance(3_599);
     catalog.delete(Offering, "o004", NONE, false).unwrap();
     catalog.publish().unwrap();
-    let (ids, _) = read(&catalog.resume(&Listing::Offerings, &next).unwrap());
+    let (ids, _) = read(
+        &catalog
+            .resume(&Listing::Offerings, &next, &Access::public())
+            .unwrap(),
+    );
     assert_eq!(ids, ["o002", "o003"]);
     clock.advance(3_600);
     assert!(matches!(
-        catalog.resume(&Listing::Offerings, &next),
+        catalog.resume(&Listing::Offerings, &next, &Access::public()),
         Err(Error::CursorExpired)
     ));
 }

@@ -4,8 +4,8 @@
 mod catalog_support;
 
 use catalog_support::{all, body, catalog, collection, offering, options, pointers};
-use purvey_catalog::Error;
 use purvey_catalog::catalog::{Catalog, Change, Listing, Precondition};
+use purvey_catalog::{Access, Error};
 use purvey_odp::identity::ResourceType::{Collection, Offering};
 use purvey_odp::language::AcceptLanguage;
 use purvey_odp::offering::Representation;
@@ -16,7 +16,13 @@ const NONE: Precondition = Precondition::None;
 
 fn full(catalog: &Catalog, id: &str) -> Result<serde_json::Value, Error> {
     let accept = AcceptLanguage::default();
-    let document = catalog.get(Offering, id, Representation::Full, &accept)?;
+    let document = catalog.get(
+        Offering,
+        id,
+        Representation::Full,
+        &accept,
+        &Access::public(),
+    )?;
     Ok(body(&document.bytes))
 }
 

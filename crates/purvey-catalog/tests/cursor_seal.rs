@@ -28,6 +28,7 @@ fn cursor() -> Cursor {
         generation: 8_734,
         last_id: "python:requests".to_owned(),
         expires: 1_800_003_600,
+        search: None,
     }
 }
 

@@ -64,6 +64,7 @@ fn cursor() -> Cursor {
         generation: 1,
         last_id: "one".to_owned(),
         expires: PINNED_UNTIL,
+        search: None,
     }
 }
 

@@ -45,7 +45,13 @@ fn a_page_is_exactly_this() {
     let dir = tempfile::tempdir().unwrap();
     let current = generations(&dir, &docs(3, 0)).current().unwrap();
     let next = |last: &str| Ok(format!("/v1/offerings?cursor={last}"));
-    let first = page(&current, &query(None, 2, Representation::Terse), next).unwrap();
+    let first = page(
+        &current,
+        &query(None, 2, Representation::Terse),
+        false,
+        next,
+    )
+    .unwrap();
     assert_eq!(
         String::from_utf8(first.bytes).unwrap(),
         r#"{"odp_version":"1.0","items":[{"id":"item-000","revision":1},{"id":"item-001","revision":1}],"next":"/v1/offerings?cursor=item-001"}"#
@@ -54,6 +60,7 @@ fn a_page_is_exactly_this() {
     let last = page(
         &current,
         &query(Some("item-001"), 2, Representation::Full),
+        false,
         never,
     )
     .unwrap();
@@ -64,6 +71,7 @@ fn a_page_is_exactly_this() {
     let empty = page(
         &current,
         &query(Some("item-002"), 2, Representation::Full),
+        false,
         never,
     )
     .unwrap();
@@ -85,6 +93,7 @@ fn a_document_by_itself_names_the_version_and_when_negotiated_its_language() {
             id,
             Representation::Terse,
             &tags(preferred),
+            false,
         )
     };
     let plain = get("item-000", &[]).unwrap();
@@ -105,7 +114,8 @@ fn a_document_by_itself_names_the_version_and_when_negotiated_its_language() {
             ResourceType::Collection,
             "item-000",
             Representation::Terse,
-            &[]
+            &[],
+            false
         ),
         Err(Error::NotFound)
     ));
@@ -123,6 +133,7 @@ fn pages_stay_within_the_byte_limit_with_the_longest_next_and_lose_nothing() {
         let built = page(
             &current,
             &query(after.as_deref(), 100, Representation::Full),
+            false,
             next,
         )
         .unwrap();
@@ -146,7 +157,13 @@ fn an_item_is_delivered_even_if_it_fills_the_page() {
     let dir = tempfile::tempdir().unwrap();
     let current = generations(&dir, &docs(2, 524_100)).current().unwrap();
     let next = |_: &str| Ok("/next".to_owned());
-    let built = page(&current, &query(None, 100, Representation::Full), next).unwrap();
+    let built = page(
+        &current,
+        &query(None, 100, Representation::Full),
+        false,
+        next,
+    )
+    .unwrap();
     assert_eq!((built.outcome.count, built.outcome.more), (1, true));
 }
 
@@ -160,7 +177,12 @@ fn a_continuation_that_cannot_be_sent_is_an_error() {
         "/ä".to_owned(),
         "/a b".to_owned(),
     ] {
-        let built = page(&current, &query(None, 1, Representation::Full), |_| Ok(bad));
+        let built = page(
+            &current,
+            &query(None, 1, Representation::Full),
+            false,
+            |_| Ok(bad),
+        );
         assert!(matches!(built, Err(Error::Conflict { .. })));
     }
 }

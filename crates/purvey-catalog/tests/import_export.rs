@@ -4,6 +4,7 @@
 mod catalog_support;
 
 use catalog_support::{collection, offering, options};
+use purvey_catalog::Access;
 use purvey_catalog::catalog::{Catalog, ListRequest, Listing, Precondition};
 use purvey_catalog::export::{MANIFEST, OFFERINGS, export, export_records};
 use purvey_catalog::import::{ImportOptions, import};
@@ -100,6 +101,7 @@ fn everything(catalog: &Catalog) -> Vec<Value> {
                     representation,
                     limit: Some(100),
                     accept_language: accept_language.clone(),
+                    access: Access::public(),
                 };
                 let mut page = catalog.list(&request).unwrap();
                 loop {
@@ -107,7 +109,11 @@ fn everything(catalog: &Catalog) -> Vec<Value> {
                     let items = catalog_support::body(&page.bytes)["items"].take();
                     out.push(json!(items.to_string()));
                     match next {
-                        Some(cursor) => page = catalog.resume(&operation, &cursor).unwrap(),
+                        Some(cursor) => {
+                            page = catalog
+                                .resume(&operation, &cursor, &Access::public())
+                                .unwrap()
+                        }
                         None => break,
                     }
                 }

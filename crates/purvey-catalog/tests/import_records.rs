@@ -4,11 +4,11 @@
 mod catalog_support;
 
 use catalog_support::{MANIFEST, all, catalog, first, manifest, offering, options, pointers, read};
-use purvey_catalog::Error;
 use purvey_catalog::catalog::{Catalog, Listing, Precondition};
 use purvey_catalog::import::{ImportOptions, ImportReport, OnError, Progress, Stage, import};
 use purvey_catalog::manifest::Manifest;
 use purvey_catalog::reader::Source;
+use purvey_catalog::{Access, Error};
 use purvey_odp::identity::ResourceType::{Collection, Offering};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -283,7 +283,11 @@ fn replace_swaps_everything_and_an_open_traversal_goes_on() {
     assert_eq!(all(&serving, &Listing::Offerings), ["new1", "old3"]);
     assert_eq!(all(&serving, &Listing::Collections), ["files", "tools"]);
     while let Some(cursor) = next {
-        let (ids, after) = read(&serving.resume(&Listing::Offerings, &cursor).unwrap());
+        let (ids, after) = read(
+            &serving
+                .resume(&Listing::Offerings, &cursor, &Access::public())
+                .unwrap(),
+        );
         seen.extend(ids);
         next = after;
     }

@@ -129,7 +129,7 @@ fn a_registry_row_becomes_an_offering() {
             json!({
                 "id": "node.~acme~kit", "name": "@acme/kit", "description": "A \"quoted\" kit",
                 "collection_ids": ["node"], "schema": {"url": "/schemas/package.json"},
-                "attributes": {"registry": "node", "version": "5.0.1", "downloads": 585, "download_rank": 12}
+                "attributes": {"registry": "node", "version": "5.0.1", "major": 5, "downloads": 585, "download_rank": 12}
             }),
             json!({
                 "id": "python.bare", "name": "bare",

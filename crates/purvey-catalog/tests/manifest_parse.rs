@@ -344,6 +344,54 @@ fn operations_stay_clear_of_the_servers_own_paths() {
         assert_fault(&found, "/service/endpoint_base", 5);
     }
     assert!(parse(&format!("{SERVICE}endpoint_base = \"/v10\"\n")).is_ok());
+    // Clients resolve these before they ask, and would ask elsewhere.
+    for base in ["/a/../v1", "/./odp", "/odp/..", "/odp/%2E%2e", "/.%2e/odp"] {
+        let found = faults(&format!("{SERVICE}endpoint_base = \"{base}\"\n"));
+        assert_fault(&found, "/service/endpoint_base", 5);
+    }
+    assert!(parse(&format!("{SERVICE}endpoint_base = \"/a..b/.c\"\n")).is_ok());
+}
+
+#[test]
+fn a_schema_is_not_where_an_operation_is() {
+    let with = |base: &str, path: &str| {
+        format!(
+            "{SERVICE}endpoint_base = \"{base}\"\n[schemas]\n\"{path}\" = {{ inline = '''{{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\"}}''' }}\n"
+        )
+    };
+    for (base, path) in [
+        ("/odp", "/odp/offerings"),
+        ("/odp/", "/odp/collections/lamp.json"),
+        ("/", "/offerings/search"),
+        ("/odp", "/odp/filters"),
+        ("/odp", "/odp/sorts"),
+    ] {
+        let found = faults(&with(base, path));
+        let pointer = format!("/schemas/{}", path.replace('/', "~1"));
+        assert_fault(&found, &pointer, 7);
+        assert!(found[0].1.contains("operations are there"), "{found:?}");
+    }
+    for path in [
+        "/odp/schemas/lamp.json",
+        "/offerings",
+        "/odp/offerings.json",
+    ] {
+        assert!(parse(&with("/odp", path)).is_ok(), "{path}");
+    }
+}
+
+#[test]
+fn a_missing_language_hides_no_other_fault() {
+    let toml = "[service]\nname = \"N\"\ndescription = 7\n[service.translations.de]\nmotto = \"x\"\n[[collections]]\nid = \"a b\"\nname = \"N\"\n";
+    let found = faults(toml);
+    assert_fault(&found, "/service", 1);
+    assert_fault(&found, "/service/description", 3);
+    assert_fault(&found, "/service/translations/de/motto", 5);
+    assert_fault(&found, "/collections/0/id", 7);
+    let said = found
+        .iter()
+        .filter(|(_, reason)| reason.contains("language"));
+    assert_eq!(said.count(), 1, "{found:?}");
 }
 
 #[test]

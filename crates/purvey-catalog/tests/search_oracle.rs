@@ -54,7 +54,11 @@ fn check(catalog: &Catalog, index: &SearchIndex, asked: &Asked) -> Result<(), Te
     let mut last: Option<(String, f32)> = None;
     loop {
         let hits = index.search(&Query {
-            after: last.as_ref().map(|(id, score)| After { id, score: *score }),
+            after: last.as_ref().map(|(id, score)| After {
+                id,
+                score: *score,
+                place: None,
+            }),
             refinements: &[],
             ..query
         });

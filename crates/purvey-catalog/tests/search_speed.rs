@@ -236,6 +236,7 @@ fn run(name: &str, segments: Vec<SearchSegment>) {
             after: Some(After {
                 id: "o00500000",
                 score: 0.0,
+                place: None,
             }),
             refinements: &[],
             ..combined

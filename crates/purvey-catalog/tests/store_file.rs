@@ -232,6 +232,7 @@ fn another_terse_form_renders_everything_again() {
         representation: purvey_odp::offering::Representation::Terse,
         limit: None,
         accept_language: purvey_odp::language::AcceptLanguage::default(),
+        access: purvey_catalog::Access::public(),
     };
     let page = catalog.list(&request).unwrap();
     assert_eq!(body(&page.bytes)["items"][0]["collection_ids"][0], "saws");
@@ -270,7 +271,7 @@ fn a_manifest_that_stored_records_do_not_fit_is_refused() {
         catalog_support::MANIFEST.replace("parent_ids = [\"tools\"]", "parent_ids = [\"gone\"]");
     let broken = Manifest::parse(&text, Path::new(".")).unwrap();
     let error = catalog.set_manifest(&broken).unwrap_err();
-    assert_eq!(pointers(&error), ["/parent_ids/0"]);
+    assert_eq!(pointers(&error), ["/collections/1/parent_ids/0"]);
     assert_eq!(all(&catalog, &Listing::Collections), ["saws", "tools"]);
     assert!(first(&catalog, Listing::Collections, 1).is_ok());
     assert_eq!(catalog.revision(Collection, "gone").unwrap(), None);

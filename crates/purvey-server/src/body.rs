@@ -2,8 +2,12 @@
 
 use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, header::EXPECT};
+use http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT},
+};
 use http_body_util::BodyExt;
+use purvey_odp::media;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -18,6 +22,24 @@ pub(crate) enum BodyError {
     Broken,
 }
 
+/// The media type of a body, in lower case and without parameters, when exactly one is named.
+pub(crate) fn media(headers: &HeaderMap) -> Option<String> {
+    let mut sent = headers.get_all(CONTENT_TYPE).iter();
+    match (sent.next(), sent.next()) {
+        (Some(value), None) => value.to_str().ok().and_then(media::essence),
+        _ => None,
+    }
+}
+
+/// The first content coding of a body that has one: we decode none, so that what is bounded is what is read.
+pub(crate) fn coding(headers: &HeaderMap) -> Option<&str> {
+    let values = headers.get_all(CONTENT_ENCODING).iter();
+    values
+        .flat_map(|value| value.to_str().unwrap_or("?").split(','))
+        .map(str::trim)
+        .find(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
+}
+
 /// The whole body, of at most `limit` bytes and within `time`; stops at the first byte too many.
 pub(crate) async fn read(
     headers: &HeaderMap,
@@ -30,14 +52,14 @@ pub(crate) async fn read(
         if body.size_hint().lower() > limit as u64 {
             // Who asks first has not sent anything, and must not be asked for it.
             if !headers.contains_key(EXPECT) {
-                drain(body).await;
+                drain(body);
             }
             return Err(BodyError::TooLarge);
         }
         let mut whole = BytesMut::new();
         while let Some(piece) = next(&mut body).await? {
             if whole.len() + piece.len() > limit {
-                drain(body).await;
+                drain(body);
                 return Err(BodyError::TooLarge);
             }
             whole.extend_from_slice(&piece);
@@ -64,11 +86,11 @@ pub(crate) async fn next(body: &mut Body) -> Result<Option<Bytes>, BodyError> {
     }
 }
 
-/// Reads on a little after an early answer, so that a caller that is still sending gets to read it.
-async fn drain(mut body: Body) {
+/// Throws away a little of what still comes, beside the answer: a caller that is still sending gets to read it.
+fn drain(mut body: Body) {
     const BYTES: usize = 1_024 * 1_024;
     const TIME: Duration = Duration::from_secs(2);
-    let _ = timeout(TIME, async {
+    tokio::spawn(timeout(TIME, async move {
         let mut seen = 0;
         while let Ok(Some(piece)) = next(&mut body).await {
             seen += piece.len();
@@ -76,6 +98,5 @@ async fn drain(mut body: Body) {
                 break;
             }
         }
-    })
-    .await;
+    }));
 }

@@ -18,10 +18,21 @@ pub struct ServerConfig {
     pub header_timeout: Duration,
     /// Longest wait for a request body to arrive; for streams, for its next piece. Default 30 s.
     pub body_timeout: Duration,
+    /// Longest wait for a client to take any byte of a response that is ready for it; then its connection ends. Default 30 s.
+    pub write_timeout: Duration,
     /// Connections open at once; more wait unaccepted. At least 1. Default 4,096.
     pub max_connections: usize,
-    /// Requests being answered at once; more get 503 with `Retry-After`. At least 1. Default 1,024.
+    /// Requests being answered at once, each until its response has left; more get 503 with `Retry-After`. At least 1. Default
+    /// 1,024.
     pub max_in_flight: usize,
+    /// Searches at work at once, each on a thread of its own. At least 1. Default: one for each processor.
+    pub max_searches: usize,
+    /// Searches that wait for one of those to end; more get 503 with `Retry-After`. Default 256.
+    pub search_queue: usize,
+    /// Longest wait of such a search; then it gets 503 too. Default 1 s.
+    pub search_wait: Duration,
+    /// Searches that take this long are logged with their shape, without their text and values. Default 250 ms.
+    pub slow_search: Duration,
     /// Requests a client address may make a second, on average; more get 429 with `Retry-After`. Default: no bound.
     pub rate_per_second: Option<NonZeroU32>,
     /// Requests a client address may make at once under [`Self::rate_per_second`]. Default: as many as a second's.
@@ -45,8 +56,13 @@ impl Default for ServerConfig {
             admin_token: None,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
             max_connections: 4_096,
             max_in_flight: 1_024,
+            max_searches: std::thread::available_parallelism().map_or(1, Into::into),
+            search_queue: 256,
+            search_wait: Duration::from_secs(1),
+            slow_search: Duration::from_millis(250),
             rate_per_second: None,
             rate_burst: None,
             max_record_bytes: 2 * 1_024 * 1_024,

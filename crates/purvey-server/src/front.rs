@@ -1,7 +1,9 @@
 //! What every request passes: request id, bounds on load, panics, log, and which surface answers.
 
 use crate::{
-    Response, ServerConfig, odp,
+    Response, ServerConfig,
+    account::{Account, Accounted, Stalls},
+    odp::{self, Odp},
     rate::Limiter,
     request_id::{RequestId, X_REQUEST_ID},
     site, v1,
@@ -9,9 +11,10 @@ use crate::{
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{Request, request::Parts};
+use http::{Request, Version, request::Parts};
 use purvey_catalog::catalog::Catalog;
 use std::{
+    any::Any,
     convert::Infallible,
     net::{IpAddr, Ipv4Addr},
     panic::AssertUnwindSafe,
@@ -21,9 +24,9 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
-    time::Instant,
 };
 use tower::ServiceExt;
+use tracing::Instrument;
 
 /// Seconds that a refused caller is told to wait when the server is full: it is rarely full for longer.
 const FULL_RETRY_AFTER: u64 = 1;
@@ -33,11 +36,13 @@ const FULL_RETRY_AFTER: u64 = 1;
 pub(crate) struct Front {
     shared: Arc<Shared>,
     peer: IpAddr,
+    /// Of this connection.
+    stalls: Arc<Stalls>,
 }
 
 struct Shared {
     config: Arc<ServerConfig>,
-    catalog: Catalog,
+    odp: Odp,
     ready: Arc<AtomicBool>,
     in_flight: AtomicUsize,
     limiter: Option<Limiter>,
@@ -63,21 +68,28 @@ impl Front {
             shared: Arc::new(Shared {
                 limiter: Limiter::new(&config),
                 in_flight: AtomicUsize::new(0),
+                odp: Odp::new(catalog, Arc::clone(&config)),
                 config,
-                catalog,
                 ready,
                 other,
             }),
             peer: Ipv4Addr::UNSPECIFIED.into(),
+            stalls: Arc::default(),
         }
     }
 
-    /// The same service for requests from this address.
+    /// The same service for a connection from this address.
     pub(crate) fn for_peer(&self, peer: IpAddr) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
             peer,
+            stalls: Arc::default(),
         }
+    }
+
+    /// The responses of this connection whose reader does not read.
+    pub(crate) fn stalls(&self) -> Arc<Stalls> {
+        Arc::clone(&self.stalls)
     }
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
@@ -96,46 +108,45 @@ impl Front {
         }
     }
 
-    /// Answers one request, whatever happens.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    /// Answers one request, whatever happens. Its place in flight is free again when the response's body has ended.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> http::Response<Accounted>
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
         let (parts, body) = request.into_parts();
         let id = RequestId::of(&parts.headers);
-        // The log line costs time and memory: only when somebody wants it.
-        let log = tracing::enabled!(tracing::Level::DEBUG).then(|| {
-            (
-                Instant::now(),
-                parts.method.clone(),
-                parts.uri.path().to_owned(),
-            )
-        });
+        // At the level of errors, so that every line that gets through the filter names its request.
+        let span = tracing::error_span!(
+            "request",
+            request_id = id.as_str(),
+            method = parts.method.as_str(),
+            path = parts.uri.path(),
+        );
+        let mut account = Account::open(span.clone());
+        // Under HTTP/1 a stalled reader shows on the socket.
+        let stalls = (parts.version == Version::HTTP_2).then(|| self.stalls());
         let mut response = match self.admit(parts.uri.path()) {
             Err(refusal) => self.refuse(refusal, &parts, &id),
-            Ok(_held) => {
+            Ok(held) => {
+                if let Some(held) = held {
+                    account.hold(held);
+                }
                 // Only what a refusal needs; a panic is rare, so the request's head is not copied for it.
                 let surface = Surface::of(parts.uri.path());
                 let method = parts.method.clone();
-                AssertUnwindSafe(self.dispatch(parts, body, &id))
-                    .catch_unwind()
-                    .await
-                    .unwrap_or_else(|_| surface.refuse(Refusal::Panicked, &method, &id))
+                let work = async {
+                    let work = AssertUnwindSafe(self.dispatch(parts, body, &id));
+                    work.catch_unwind().await.unwrap_or_else(|panic| {
+                        tracing::error!(panic = message(&*panic), "a request panicked");
+                        surface.refuse(Refusal::Panicked, &method, &id)
+                    })
+                };
+                work.instrument(span).await
             }
         };
-        if let Some((start, method, path)) = log {
-            tracing::debug!(
-                request_id = id.as_str(),
-                %method,
-                path,
-                status = response.status().as_u16(),
-                micros = start.elapsed().as_micros() as u64,
-                "answered"
-            );
-        }
         response.headers_mut().insert(X_REQUEST_ID, id.0);
-        response
+        account.follow(response, stalls)
     }
 
     async fn dispatch<B>(&self, parts: Parts, body: B, id: &RequestId) -> Response
@@ -143,8 +154,9 @@ impl Front {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        if let Some(response) = odp::answer(&self.shared.catalog, &parts).await {
-            return response;
+        let odp = &self.shared.odp;
+        if let Some(target) = odp.target(parts.uri.path()) {
+            return odp.answer(&parts, target, || Body::new(body)).await;
         }
         let mut request = Request::from_parts(parts, Body::new(body));
         request.extensions_mut().insert(id.clone());
@@ -154,7 +166,7 @@ impl Front {
         }
     }
 
-    fn admit(&self, path: &str) -> Result<Option<Held<'_>>, Refusal> {
+    fn admit(&self, path: &str) -> Result<Option<Held>, Refusal> {
         // Whoever watches the server must get through when it is busiest.
         if path == "/livez" || path == "/readyz" {
             return Ok(None);
@@ -168,7 +180,7 @@ impl Front {
                     per_second: shared.config.rate_per_second.map_or(0, Into::into),
                 })?;
         }
-        let held = Held(&shared.in_flight);
+        let held = Held(Arc::clone(&self.shared));
         if shared.in_flight.fetch_add(1, Ordering::Relaxed) >= shared.config.max_in_flight.max(1) {
             return Err(Refusal::Full {
                 retry_after: FULL_RETRY_AFTER,
@@ -203,18 +215,28 @@ impl Surface {
 }
 
 /// One request in flight.
-struct Held<'a>(&'a AtomicUsize);
+struct Held(Arc<Shared>);
 
-impl Drop for Held<'_> {
+impl Drop for Held {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
+
 impl tower::Service<Request<Body>> for Front {
-    type Response = Response;
+    type Response = http::Response<Accounted>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<http::Response<Accounted>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -254,7 +276,9 @@ mod tests {
             let response = front.answer(request).await;
             assert_eq!(response.status(), 500);
             assert!(response.headers().contains_key(X_REQUEST_ID));
-            let body = to_bytes(response.into_body(), 4_096).await.unwrap();
+            let body = to_bytes(Body::new(response.into_body()), 4_096)
+                .await
+                .unwrap();
             let body = String::from_utf8(body.to_vec()).unwrap();
             assert!(body.contains(&format!("\"code\":\"{code}\"")), "{body}");
             assert!(!body.contains("secret"), "{body}");

@@ -7,6 +7,7 @@
 //! Failures have one table per surface: `odp::problem` (`INVALID_REQUEST` style) and `v1::problem` (`request.invalid` style).
 #![forbid(unsafe_code)]
 
+mod account;
 mod body;
 mod config;
 mod encoding;
@@ -15,10 +16,12 @@ mod front;
 mod odp;
 mod rate;
 mod request_id;
+mod searches;
 mod serve;
 mod site;
 mod tls;
 mod v1;
+mod wire;
 
 pub use config::{AdminToken, AdminTokenError, ServerConfig, TlsFiles};
 pub use serve::{ServeError, Server};

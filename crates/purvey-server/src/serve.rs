@@ -1,6 +1,6 @@
 //! Sockets: accepting, TLS, timeouts, connection cap, stopping.
 
-use crate::{ServerConfig, front::Front, tls};
+use crate::{ServerConfig, front::Front, tls, wire::Wire};
 use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -24,6 +24,9 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
+
+/// Connections are not looked at more often than four times in this time.
+const SHORTEST_LOOK: Duration = Duration::from_millis(40);
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -146,11 +149,13 @@ struct Acceptor {
     front: Front,
     http: auto::Builder<TokioExecutor>,
     header_timeout: Duration,
+    write_timeout: Duration,
 }
 
 impl Acceptor {
     fn new(tls: Option<TlsAcceptor>, front: Front) -> Self {
-        let header_timeout = front.config().header_timeout;
+        let config = front.config();
+        let (header_timeout, write_timeout) = (config.header_timeout, config.write_timeout);
         let mut http = auto::Builder::new(TokioExecutor::new());
         http.http1()
             .timer(TokioTimer::new())
@@ -167,6 +172,7 @@ impl Acceptor {
             front,
             http,
             header_timeout,
+            write_timeout,
         }
     }
 
@@ -196,6 +202,8 @@ impl Acceptor {
         watcher: hyper_util::server::graceful::Watcher,
     ) {
         let front = self.front.for_peer(peer.ip());
+        let stalls = front.stalls();
+        let stream = Wire::new(stream, self.write_timeout);
         let begun = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&begun);
         let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
@@ -212,12 +220,24 @@ impl Acceptor {
         // The protocol is told from the first bytes before any timer of the HTTP library runs: a connection that has not
         // brought a whole header by then is dropped here.
         let first = tokio::time::sleep_until(Instant::now() + self.header_timeout);
-        tokio::select! {
-            result = &mut connection => return log_end(result),
-            () = first => {}
-        }
-        if begun.load(Ordering::Relaxed) {
-            log_end(connection.await);
+        tokio::pin!(first);
+        let mut waiting = true;
+        // Under HTTP/2 the socket takes bytes while a stream does not: its reader gives the stream no room.
+        let mut look = tokio::time::interval(self.write_timeout.max(SHORTEST_LOOK) / 4);
+        loop {
+            tokio::select! {
+                result = &mut connection => return log_end(result),
+                () = &mut first, if waiting => {
+                    waiting = false;
+                    if !begun.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+                _ = look.tick() => if stalls.longest() > self.write_timeout {
+                    tracing::debug!("a connection ends: the reader of a response has stopped reading");
+                    return;
+                }
+            }
         }
     }
 }

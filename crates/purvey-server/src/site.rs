@@ -1,6 +1,9 @@
 //! What belongs to no protocol: health, the start page, and paths where nothing is.
 
-use crate::{Response, odp::problem::Failure};
+use crate::{
+    Response,
+    odp::{ALLOW_READ, problem::Failure},
+};
 use axum::{Router, body::Body, extract::State, response::IntoResponse, routing::get};
 use http::{
     HeaderValue, Method, StatusCode,
@@ -27,7 +30,7 @@ pub(crate) async fn nothing_here(method: Method) -> Response {
 }
 
 async fn read_only(method: Method) -> Response {
-    Failure::MethodNotAllowed.response(&method)
+    Failure::MethodNotAllowed { allow: ALLOW_READ }.response(&method)
 }
 
 async fn readiness(State(ready): State<Arc<AtomicBool>>) -> Response {

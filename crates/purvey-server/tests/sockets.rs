@@ -1,5 +1,10 @@
 //! What only real sockets show: timeouts, caps, rates, stopping.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 mod common;
 
@@ -292,4 +297,228 @@ async fn the_deadline_ends_what_does_not_finish() {
         .expect("it ends")
         .unwrap();
     assert!(start.elapsed() >= SHORT);
+}
+
+/// The head's field of this name, of a response as text.
+fn field<'a>(response: &'a str, name: &str) -> &'a str {
+    let (head, _) = response.split_once("\r\n\r\n").unwrap();
+    let start = format!("{name}: ");
+    let found = head.lines().find_map(|line| line.strip_prefix(&start));
+    found.unwrap_or_else(|| panic!("no {name} in {head}"))
+}
+
+#[tokio::test]
+async fn what_is_no_request_gets_a_problem_with_an_id() {
+    let server = Running::with(config()).await;
+    let long = "y".repeat(70_000);
+    for (sent, status, code) in [
+        ("what is this?\r\n\r\n".to_owned(), 400, "INVALID_REQUEST"),
+        (
+            format!("GET / HTTP/1.1\r\nhost: x\r\nx: {long}\r\n\r\n"),
+            431,
+            "REQUEST_HEADER_TOO_LARGE",
+        ),
+    ] {
+        let mut stream = server.connect().await;
+        // It may be refused before all of it is read.
+        let _ = stream.write_all(sent.as_bytes()).await;
+        let answer = read_response(&mut stream).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+        assert_eq!(field(&answer, "content-type"), "application/problem+json");
+        assert_eq!(field(&answer, "connection"), "close");
+        assert_eq!(field(&answer, "x-request-id").len(), 36);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(field(&answer, "content-length"), body.len().to_string());
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["status"], status);
+        assert_eq!(body["code"], code);
+        let mut rest = Vec::new();
+        let ended = timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "still open");
+    }
+    // After a good request on the same connection, too.
+    let mut stream = server.connect().await;
+    assert!(exchange(&mut stream, GET).await.contains(" 200 "));
+    let answer = exchange(&mut stream, "BAD\0\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert_eq!(field(&answer, "x-request-id").len(), 36);
+}
+
+fn stream_head(length: &str) -> String {
+    format!(
+        "POST /v1/catalog/records HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\
+         content-type: application/x-ndjson\r\n{length}\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn a_stream_holds_its_place_until_its_answer_has_ended() {
+    let mut one = config();
+    one.max_in_flight = 1;
+    let server = Running::with(one).await;
+    let mut holder = server.connect().await;
+    let line = "{\"id\":\"a\",\"name\":\"A\"}\n";
+    let head = stream_head(&format!("content-length: {}", line.len()));
+    holder.write_all(head.as_bytes()).await.unwrap();
+    // The head of the answer comes at once; the request goes on.
+    let answer = read_response(&mut holder).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let mut stream = server.connect().await;
+    let refused = exchange(&mut stream, GET).await;
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    holder.write_all(line.as_bytes()).await.unwrap();
+    let mut rest = String::new();
+    while !rest.contains("\"done\":true") || !rest.ends_with("0\r\n\r\n") {
+        let mut buffer = [0; 4_096];
+        let read = timeout(Duration::from_secs(5), holder.read(&mut buffer));
+        let read = read.await.expect("an answer in time").unwrap();
+        assert!(read > 0, "{rest}");
+        rest.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+    }
+    assert!(rest.contains("\"accepted\":1"), "{rest}");
+    until_free(&server).await;
+}
+
+/// Waits until the only place in flight is free again.
+async fn until_free(server: &Running) {
+    let free = async {
+        loop {
+            let mut stream = server.connect().await;
+            if exchange(&mut stream, GET).await.contains(" 200 ") {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), free).await.expect("free");
+}
+
+#[tokio::test]
+async fn a_reader_that_never_reads_is_let_go() {
+    let mut hurried = config();
+    hurried.max_in_flight = 1;
+    hurried.write_timeout = SHORT;
+    let server = Running::with(hurried).await;
+    let mut holder = server.connect().await;
+    let head = stream_head("transfer-encoding: chunked");
+    holder.write_all(head.as_bytes()).await.unwrap();
+    // Every bad line makes an answer of its size; nothing is read until no more can be sent.
+    let line = format!("[{}]\n", "1,".repeat(100)).repeat(200);
+    let chunk = format!("{:x}\r\n{line}\r\n", line.len());
+    let sending = async { while holder.write_all(chunk.as_bytes()).await.is_ok() {} };
+    timeout(Duration::from_secs(60), sending)
+        .await
+        .expect("the connection ends");
+    until_free(&server).await;
+}
+
+/// An HTTP/2 frame.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut out = length[1..].to_vec();
+    out.extend([kind, flags]);
+    out.extend(stream.to_be_bytes());
+    out.extend(payload);
+    out
+}
+
+#[tokio::test]
+async fn a_stream_that_is_given_no_room_is_let_go() {
+    let mut hurried = config();
+    hurried.max_in_flight = 1;
+    hurried.write_timeout = SHORT;
+    let server = Running::with(hurried).await;
+    let mut stream = server.connect().await;
+    let path = b"/odp/offerings?limit=30";
+    let mut head = vec![
+        0x82,
+        0x86,
+        0x01,
+        1,
+        b'x',
+        0x04,
+        u8::try_from(path.len()).unwrap(),
+    ];
+    head.extend(path);
+    let sent = [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        // SETTINGS_INITIAL_WINDOW_SIZE 0: no stream may send any data.
+        frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]),
+        // The whole request: method, scheme, authority, path.
+        frame(1, 0x5, 1, &head),
+    ];
+    stream.write_all(&sent.concat()).await.unwrap();
+    let mut answer = Vec::new();
+    let ended = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+    assert!(ended.is_ok(), "still open");
+    let headers = answer.windows(5).any(|window| window == [1, 0x4, 0, 0, 0]);
+    assert!(headers, "the head of an answer came");
+    until_free(&server).await;
+}
+
+fn search_head(fields: &str) -> String {
+    format!(
+        "POST /odp/offerings/search HTTP/1.1\r\nhost: x\r\ncontent-type: application/odp+json\r\n{fields}\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn a_search_that_is_too_large_is_refused_while_it_is_still_sent() {
+    let server = Running::with(config()).await;
+    // Who asks first is not asked for it.
+    let mut stream = server.connect().await;
+    let head = search_head("expect: 100-continue\r\ncontent-length: 65537");
+    let answer = exchange(&mut stream, &head).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("REQUEST_TOO_LARGE"));
+    // Who declares too much is refused before any of it, and who declares nothing at the first byte too many.
+    for (fields, sent) in [
+        ("content-length: 65537", String::new()),
+        (
+            "transfer-encoding: chunked",
+            format!("10001\r\n{}\r\n", " ".repeat(65_537)),
+        ),
+    ] {
+        let mut stream = server.connect().await;
+        let answer = exchange(&mut stream, &(search_head(fields) + &sent)).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{fields}: {answer}");
+    }
+    // Who sends on and on gets the answer, and then the end.
+    let mut stream = server.connect().await;
+    let head = search_head("transfer-encoding: chunked");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut from, mut to) = stream.into_split();
+    let chunk = format!("1000\r\n{}\r\n", " ".repeat(4_096));
+    let sending =
+        tokio::spawn(async move { while to.write_all(chunk.as_bytes()).await.is_ok() {} });
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4_096];
+    while let Ok(read) = timeout(Duration::from_secs(5), from.read(&mut buffer))
+        .await
+        .expect("an answer in time")
+        && read > 0
+    {
+        answer.extend_from_slice(&buffer[..read]);
+    }
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    timeout(Duration::from_secs(5), sending)
+        .await
+        .expect("sending ends")
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_search_shorter_than_it_says_is_waited_for_and_then_refused() {
+    let mut hurried = config();
+    hurried.body_timeout = SHORT;
+    let server = Running::with(hurried).await;
+    let mut stream = server.connect().await;
+    let request = search_head("content-length: 100") + "{\"odp_version\":";
+    let answer = exchange(&mut stream, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("REQUEST_TIMEOUT"), "{answer}");
 }

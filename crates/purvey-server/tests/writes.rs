@@ -423,3 +423,35 @@ async fn what_is_not_there_has_the_same_form() {
     assert_eq!(page.status, 200);
     assert!(String::from_utf8_lossy(&page.body).contains("resource.not_found"));
 }
+
+#[tokio::test]
+async fn a_coded_body_is_refused_by_name() {
+    let service = Service::new();
+    for (coding, refused) in [
+        ("gzip", true),
+        ("identity, br", true),
+        ("identity", false),
+        ("", false),
+    ] {
+        let fields = [("content-encoding", coding)];
+        let answer = put(&service, LAMP, &fields, &lamp(1)).await;
+        let lines = write(
+            &service,
+            Method::POST,
+            "/v1/catalog/records",
+            &[("content-type", "application/x-ndjson"), fields[0]],
+            lamp(1).to_string(),
+        )
+        .await;
+        if refused {
+            for answer in [answer, lines] {
+                answer.assert_failure(415, "request.unsupported_media_type");
+                let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+                let named = coding.rsplit(' ').next().unwrap();
+                assert!(detail.contains(named), "{detail}");
+            }
+        } else {
+            assert_eq!((answer.status.as_u16(), lines.status.as_u16()), (200, 200));
+        }
+    }
+}

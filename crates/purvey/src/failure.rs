@@ -1,7 +1,7 @@
 //! How a command fails: what is wrong, what to do, and the exit code.
 
 use crate::output;
-use std::{fmt, process::ExitCode};
+use std::{fmt, path::Path, process::ExitCode};
 
 /// Exit code when the work failed.
 pub(crate) const FAILED: u8 = 1;
@@ -83,15 +83,31 @@ impl From<purvey_catalog::Error> for Failure {
         let failure = Self::new(&error);
         match error {
             Error::Busy { .. } => failure.hint("wait for the import or server write that is running, then try again"),
-            Error::Corrupt { .. } => {
-                failure.hint("run `purvey catalog check`; restore the directory from a backup, or import into a fresh one")
-            }
+            Error::Corrupt { path, .. } => match path.file_name().and_then(|name| name.to_str()) {
+                Some(purvey_catalog::store::FILE) => {
+                    failure.hint("restore the directory from a backup, or import into a fresh one")
+                }
+                Some("cursor") => failure
+                    .hint("delete that file: a new key is made, and continuations under way end"),
+                _ => failure.hint(
+                    "the index can be built again from the records: `purvey catalog check --rebuild --data DIR`",
+                ),
+            },
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 failure.hint("the user running purvey must be able to read and write the data directory")
             }
             _ => failure,
         }
     }
+}
+
+/// A data directory that is there is a directory.
+pub(crate) fn must_be_directory(data: &Path) -> Result<(), Failure> {
+    if !data.exists() || data.is_dir() {
+        return Ok(());
+    }
+    let message = format_args!("--data {}: it is a file, not a directory", data.display());
+    Err(Failure::usage(message).hint("name the directory that holds, or is to hold, the catalog"))
 }
 
 /// One line on standard error; nobody reading it is no reason to fail.

@@ -2,7 +2,7 @@
 
 use crate::{
     demo,
-    failure::{Failure, say},
+    failure::{Failure, must_be_directory, say},
     settings::{LogFormat, Settings},
 };
 use purvey_catalog::{catalog::Catalog, manifest::Manifest};
@@ -67,6 +67,7 @@ enum Data {
 impl Data {
     fn of(settings: &Settings) -> Result<Self, Failure> {
         if let Some(path) = &settings.data {
+            must_be_directory(path)?;
             return Ok(Self::Given(path.clone()));
         }
         if settings.demo == Some(true) {

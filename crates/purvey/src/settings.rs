@@ -62,12 +62,27 @@ settings! {
     /// Longest wait for a request body, or for the next piece of a stream [default: 30s]
     #[arg(long, value_name = "TIME", env = "PURVEY_BODY_TIMEOUT")]
     body_timeout: Time,
+    /// Longest wait for a client to take any byte of a response; then its connection ends [default: 30s]
+    #[arg(long, value_name = "TIME", env = "PURVEY_WRITE_TIMEOUT")]
+    write_timeout: Time,
     /// Connections open at once; more wait [default: 4096]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_CONNECTIONS")]
     max_connections: NonZeroUsize,
-    /// Requests being answered at once; more get 503 [default: 1024]
+    /// Requests being answered at once, until their responses have left; more get 503 [default: 1024]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_IN_FLIGHT")]
     max_in_flight: NonZeroUsize,
+    /// Searches at work at once [default: one for each processor]
+    #[arg(long, value_name = "N", env = "PURVEY_MAX_SEARCHES")]
+    max_searches: NonZeroUsize,
+    /// Searches that wait for one of those to end; more get 503 [default: 256]
+    #[arg(long, value_name = "N", env = "PURVEY_SEARCH_QUEUE")]
+    search_queue: usize,
+    /// Longest wait of such a search; then it gets 503 [default: 1s]
+    #[arg(long, value_name = "TIME", env = "PURVEY_SEARCH_WAIT")]
+    search_wait: Time,
+    /// Searches that take this long are logged with their shape, never with their text or values [default: 250ms]
+    #[arg(long, value_name = "TIME", env = "PURVEY_SLOW_SEARCH")]
+    slow_search: Time,
     /// Requests a second that one client address may make; more get 429 [default: no bound]
     #[arg(long, value_name = "N", env = "PURVEY_RATE_PER_SECOND")]
     rate_per_second: NonZeroU32,
@@ -155,6 +170,7 @@ impl Settings {
         set(&mut config.listen, self.listen);
         set(&mut config.header_timeout, time(self.header_timeout));
         set(&mut config.body_timeout, time(self.body_timeout));
+        set(&mut config.write_timeout, time(self.write_timeout));
         set(
             &mut config.max_connections,
             self.max_connections.map(Into::into),
@@ -163,6 +179,10 @@ impl Settings {
             &mut config.max_in_flight,
             self.max_in_flight.map(Into::into),
         );
+        set(&mut config.max_searches, self.max_searches.map(Into::into));
+        set(&mut config.search_queue, self.search_queue);
+        set(&mut config.search_wait, time(self.search_wait));
+        set(&mut config.slow_search, time(self.slow_search));
         set(&mut config.publish_wait, time(self.publish_wait));
         set(&mut config.drain_delay, time(self.drain_delay));
         set(&mut config.shutdown_deadline, time(self.shutdown_deadline));

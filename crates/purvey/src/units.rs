@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use std::{fmt, str::FromStr, time::Duration};
 
-/// A time: a number with `ms`, `s`, `m` or `h`, for example `250ms` or `10s`.
+/// A time: a number with `ms`, `s`, `m`, `h` or `d`, for example `250ms` or `10s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) Duration);
 
@@ -11,13 +11,14 @@ impl FromStr for Time {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "a time is a whole number with ms, s, m or h, for example 10s";
+        const WRONG: &str = "a time is a whole number with ms, s, m, h or d, for example 10s";
         let (number, unit) = split(text).ok_or(WRONG)?;
         let milliseconds = match unit {
             "ms" => 1,
             "s" => 1_000,
             "m" => 60_000,
             "h" => 3_600_000,
+            "d" => 86_400_000,
             _ => return Err(WRONG),
         };
         let total = number.checked_mul(milliseconds).ok_or(WRONG)?;
@@ -84,13 +85,14 @@ mod tests {
         assert_eq!("250ms".parse(), Ok(Time(Duration::from_millis(250))));
         assert_eq!("10 s".parse(), Ok(Time(Duration::from_secs(10))));
         assert_eq!("2h".parse(), Ok(Time(Duration::from_secs(7_200))));
+        assert_eq!("30d".parse(), Ok(Time(Duration::from_secs(2_592_000))));
         assert_eq!("65536".parse(), Ok(Size(65_536)));
         assert_eq!("2MiB".parse(), Ok(Size(2_097_152)));
     }
 
     #[test]
     fn what_has_no_unit_or_a_wrong_one_is_refused() {
-        for bad in ["", "10", "s", "-1s", "1.5s", "1d", "99999999999999999999s"] {
+        for bad in ["", "10", "s", "-1s", "1.5s", "1w", "99999999999999999999s"] {
             assert!(bad.parse::<Time>().is_err(), "{bad}");
         }
         for bad in ["", "MiB", "2MB", "-1", "18446744073709551615KiB"] {

@@ -130,6 +130,13 @@ fn same(
             }
         }
     }
+    let mut audience: Vec<&str> = record.audience().iter().map(String::as_str).collect();
+    audience.sort_unstable();
+    if snapshot.generation.audience(kind, row.id) != audience {
+        return Ok(Err(
+            "its audience in the generation is not that of the record".to_owned(),
+        ));
+    }
     Ok(Ok(()))
 }
 

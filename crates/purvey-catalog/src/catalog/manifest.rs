@@ -2,42 +2,92 @@
 
 use crate::error::Error;
 use crate::index::parse_manifest;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, note};
 use crate::record::Record;
-use crate::store::{Put, Tree, Write};
+use crate::store::{Put, RowRef, Tree, Write};
 use purvey_odp::identity::ResourceType;
-use purvey_odp::report::{Place, Report};
+use purvey_odp::report::{Place, Report, Violation};
+use std::collections::HashSet;
 
 /// The manifest's Collections in an order in which each comes after its parents, checked against `tree` (what exists already).
 ///
 /// # Errors
-/// [`Error::Invalid`] for edges that the hierarchy must not have (ODP §4).
+/// [`Error::Invalid`] for edges that the hierarchy must not have (ODP §4), each below `/collections/<index>` and with its line.
 pub(crate) fn manifest_collections(manifest: &Manifest, tree: &Tree) -> Result<Vec<Put>, Error> {
-    let mut waiting: Vec<Put> = manifest.collections().iter().map(Put::of).collect();
+    let mut waiting: Vec<(usize, Put)> = manifest
+        .collections()
+        .iter()
+        .map(Put::of)
+        .enumerate()
+        .collect();
     let mut tree = tree.clone();
     let mut ordered = Vec::with_capacity(waiting.len());
+    let mut report = Report::new();
+    let root = Place::ROOT;
+    let collections = root.key("collections");
     while !waiting.is_empty() {
-        let ids: std::collections::HashSet<String> =
-            waiting.iter().map(|put| put.id.clone()).collect();
+        let ids: HashSet<String> = waiting.iter().map(|(_, put)| put.id.clone()).collect();
         let ready = |put: &Put| !put.references.iter().any(|parent| ids.contains(parent));
-        let (now, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(ready);
+        let (now, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(_, put)| ready(put));
         if now.is_empty() {
-            let ids: Vec<_> = later.iter().map(|put| put.id.as_str()).collect();
-            return Err(Error::Conflict {
-                detail: format!(
-                    "The Collections {} are each other's parents.",
-                    ids.join(", ")
-                ),
-            });
+            for (at, put) in &later {
+                let reason = format!("Must not lead back to {}, above or below it.", put.id);
+                report.add(&collections.index(*at).key("parent_ids"), reason);
+            }
+            break;
         }
-        for put in now {
-            tree.check(&put.id, &put.references)?;
+        for (at, put) in now {
+            if let Err(invalid) = tree.check(&put.id, &put.references) {
+                for Violation { pointer, reason } in invalid.into_violations() {
+                    let reason = format!("{reason} (The Collection is {}.)", put.id);
+                    note(&mut report, &collections.index(at), &pointer, &reason);
+                }
+            }
             tree.insert(&put.id, put.references.clone());
             ordered.push(put);
         }
         waiting = later;
     }
-    Ok(ordered)
+    report
+        .finish(Some(ordered))
+        .map_err(|invalid| manifest.locate(invalid).into())
+}
+
+/// What putting a manifest in force in place of another comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Whether they differ at all.
+    pub(crate) any: bool,
+    /// Whether records that were valid before may be invalid now.
+    pub(crate) recheck: bool,
+    /// Whether documents render differently.
+    pub(crate) renders: bool,
+}
+
+impl Difference {
+    /// Between the manifest as stored and the one to be.
+    pub(crate) fn of(stored: &[u8], manifest: &Manifest) -> Self {
+        if stored == manifest.to_toml().as_bytes() {
+            return Self {
+                any: false,
+                recheck: false,
+                renders: false,
+            };
+        }
+        // A manifest that this version cannot read any more differs in everything, whatever it says.
+        let known = parse_manifest(stored).ok();
+        let as_valid = |known: &Manifest| {
+            known.language() == manifest.language()
+                && known.schemas().iter().eq(manifest.schemas().iter())
+                && (manifest.service().has_openapi() || !known.service().has_openapi())
+        };
+        Self {
+            any: true,
+            recheck: !known.as_ref().is_some_and(as_valid),
+            renders: known
+                .is_none_or(|known| known.rendering_digest() != manifest.rendering_digest()),
+        }
+    }
 }
 
 /// What storing a manifest did.
@@ -59,26 +109,18 @@ pub(crate) fn store_manifest(
     manifest: &Manifest,
     anew: bool,
 ) -> Result<StoredManifest, Error> {
-    let stored = manifest.to_toml().into_bytes();
-    let present = write.manifest()?;
-    if present == stored && !anew {
+    let difference = Difference::of(&write.manifest()?, manifest);
+    if !difference.any && !anew {
         return Ok(StoredManifest {
             collections: 0,
             recheck: false,
         });
     }
-    let mut recheck = false;
-    if present != stored {
-        // A manifest that this version cannot read any more renders differently, whatever it says.
-        let known = parse_manifest(&present).ok();
-        let same_schemas = |known: &Manifest| known.schemas().iter().eq(manifest.schemas().iter());
-        recheck = !known
-            .as_ref()
-            .is_some_and(|known| known.language() == manifest.language() && same_schemas(known));
-        if known.is_none_or(|known| known.rendering_digest() != manifest.rendering_digest()) {
-            write.renew();
-        }
-        write.set_manifest(&stored)?;
+    if difference.renders {
+        write.renew();
+    }
+    if difference.any {
+        write.set_manifest(&manifest.to_toml().into_bytes())?;
     }
     let collections = manifest_collections(manifest, write.tree()?)?;
     for put in &collections {
@@ -86,24 +128,23 @@ pub(crate) fn store_manifest(
     }
     Ok(StoredManifest {
         collections: collections.len() as u64,
-        recheck,
+        recheck: difference.recheck,
     })
 }
 
-/// Whether the Offerings stored before change `before` are valid under `manifest`.
+/// Holds the Offerings that `rows` walks through to `manifest`.
 ///
 /// # Errors
-/// [`Error::Invalid`] with the first faults, each below `/offerings/<id>`; failures of the store.
+/// [`Error::Invalid`] with the first faults, each below `/offerings/<id>`; failures of `rows`.
 pub(crate) fn check_records(
-    write: &Write<'_>,
     manifest: &Manifest,
-    before: u64,
+    rows: impl FnOnce(&mut dyn FnMut(RowRef<'_>) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut report = Report::new();
     let root = Place::ROOT;
     let offerings = root.key("offerings");
-    write.changes(ResourceType::Offering, 0, |row| {
-        let Some(body) = row.body.filter(|_| row.seq < before) else {
+    rows(&mut |row| {
+        let Some(body) = row.body else {
             return Ok(());
         };
         let value = serde_json::from_slice(body).map_err(|e| Error::Corrupt {
@@ -115,6 +156,22 @@ pub(crate) fn check_records(
         Ok(())
     })?;
     Ok(report.finish(Some(()))?)
+}
+
+/// As [`check_records`], for those stored before change `before`.
+///
+/// # Errors
+/// As [`check_records`]; failures of the store.
+pub(crate) fn check_stored(
+    write: &Write<'_>,
+    manifest: &Manifest,
+    before: u64,
+) -> Result<(), Error> {
+    check_records(manifest, |each| {
+        write.changes(ResourceType::Offering, 0, |row| {
+            if row.seq < before { each(row) } else { Ok(()) }
+        })
+    })
 }
 
 /// Whether another manifest is in force.

@@ -1,9 +1,10 @@
 //! Reading: pages and documents from one generation.
 
 use super::{Catalog, Document, ListRequest, Listing, Page, Snapshot};
+use crate::access::Access;
 use crate::cursor::{Cursor, Expected, expiry};
 use crate::error::Error;
-use crate::generation::{ListQuery, ListScope};
+use crate::generation::{Generation, ListQuery, ListScope};
 use crate::page;
 use bytes::Bytes;
 use purvey_odp::identity::ResourceType;
@@ -15,17 +16,17 @@ use purvey_odp::service::Operation;
 use std::sync::Arc;
 
 /// Items of a page when the request names no limit.
-const DEFAULT_LIMIT: u64 = 50;
-/// The access context of everybody: there is no other yet.
-const PUBLIC: u64 = 0;
+pub(super) const DEFAULT_LIMIT: u64 = 50;
 /// How often a first page is answered again because its generation went before it could be pinned.
 const ATTEMPTS: usize = 16;
 /// What this Service can do; only that is advertised.
-const OPERATIONS: [Operation; 5] = [
+const OPERATIONS: [Operation; 7] = [
     Operation::ListCollections,
+    Operation::SearchCollections,
     Operation::GetCollection,
     Operation::ListCollectionOfferings,
     Operation::ListOfferings,
+    Operation::SearchOfferings,
     Operation::GetOffering,
 ];
 
@@ -65,6 +66,38 @@ impl Listing {
 }
 
 impl Catalog {
+    /// What this caller's requests are answered from now.
+    ///
+    /// # Errors
+    /// Failures of the disk.
+    pub fn view(&self, access: &Access) -> Result<Arc<Snapshot>, Error> {
+        let current = self.current();
+        let now = Arc::clone(&current.generation);
+        Ok(current.seen(access, &now))
+    }
+
+    /// What this caller's continuations into generation `number` are answered from: what the caller saw then, but for what exists
+    /// still and is hidden from the caller now.
+    ///
+    /// # Errors
+    /// [`Error::CursorExpired`] when the generation is gone; failures of the disk.
+    pub fn view_of(&self, number: u64, access: &Access) -> Result<Arc<Snapshot>, Error> {
+        let mut current = self.current();
+        if current.generation.number() < number {
+            // Another process published it and answered from it before this one looked.
+            self.inner.generations.refresh()?;
+            self.inner.adopt()?;
+            current = self.current();
+        }
+        let now = Arc::clone(&current.generation);
+        if now.number() == number {
+            return Ok(current.seen(access, &now));
+        }
+        let generation = self.inner.generations.get(number)?;
+        let then = Arc::new(super::snapshot(&self.inner.manifests, generation)?);
+        Ok(then.seen(access, &now))
+    }
+
     /// The Service Document in the language that the caller likes best (ODP §2).
     ///
     /// # Errors
@@ -96,21 +129,33 @@ impl Catalog {
         if !limits::PAGE_LIMIT.contains(&limit) {
             return Err(Invalid::one("/limit", "Must be an integer from 1 through 100.").into());
         }
-        let mut attempt = 0;
-        loop {
-            let snapshot = self.current();
+        self.answer_first(&request.access, |snapshot| {
             let cursor = Cursor {
                 operation: request.operation.operation().as_str().to_owned(),
                 scope: request.operation.collection().map(str::to_owned),
-                access: PUBLIC,
+                access: request.access.digest(),
                 representation: request.representation,
                 preferred: snapshot.preferred(&request.accept_language),
                 limit: u32::try_from(limit).unwrap_or(u32::MAX),
                 generation: snapshot.generation.number(),
                 last_id: String::new(),
                 expires: 0,
+                search: None,
             };
-            match self.page(&snapshot, &request.operation, cursor, None) {
+            self.page(snapshot, &request.operation, cursor, None)
+        })
+    }
+
+    /// Answers a first request from what the caller sees now.
+    pub(super) fn answer_first<T>(
+        &self,
+        access: &Access,
+        answer: impl Fn(&Snapshot) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut attempt = 0;
+        loop {
+            let snapshot = self.view(access)?;
+            match answer(&snapshot) {
                 // Another process superseded and deleted it before this one pinned it: nothing has left yet.
                 Err(Error::CursorExpired) if attempt < ATTEMPTS => {
                     attempt += 1;
@@ -126,23 +171,22 @@ impl Catalog {
     /// (ODP §3).
     ///
     /// # Errors
-    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation; [`Error::CursorExpired`]; failures of the
-    /// disk.
-    pub fn resume(&self, operation: &Listing, cursor: &str) -> Result<Page, Error> {
+    /// [`Error::CursorInvalid`] when this Service did not issue it for this operation and this caller; [`Error::CursorExpired`];
+    /// [`Error::NotFound`] when the caller may not see the Collection any more; failures of the disk.
+    pub fn resume(
+        &self,
+        operation: &Listing,
+        cursor: &str,
+        access: &Access,
+    ) -> Result<Page, Error> {
         let expected = Expected {
             operation: operation.operation().as_str(),
             scope: operation.collection(),
-            access: PUBLIC,
+            access: access.digest(),
         };
         let now = self.inner.options.clock.now();
         let cursor = self.inner.cursors.open_cursor(cursor, &expected, now)?;
-        let current = self.current();
-        let snapshot = if current.generation.number() == cursor.generation {
-            current
-        } else {
-            let generation = self.inner.generations.get(cursor.generation)?;
-            Arc::new(super::snapshot(&self.inner.manifests, generation)?)
-        };
+        let snapshot = self.view_of(cursor.generation, access)?;
         let after = cursor.last_id.clone();
         self.page(&snapshot, operation, cursor, Some(&after))
     }
@@ -157,11 +201,17 @@ impl Catalog {
         id: &str,
         representation: Representation,
         accept_language: &AcceptLanguage,
+        access: &Access,
     ) -> Result<Document, Error> {
-        let snapshot = self.current();
+        let snapshot = self.view(access)?;
         let preferred = snapshot.preferred(accept_language);
         let generation = &snapshot.generation;
-        let item = page::document(generation, kind, id, representation, &preferred)?;
+        let operation = match kind {
+            ResourceType::Collection => Operation::GetCollection,
+            ResourceType::Offering => Operation::GetOffering,
+        };
+        let expands = snapshot.auth_expands(operation, access.digest());
+        let item = page::document(generation, kind, id, representation, &preferred, expands)?;
         Ok(Document {
             bytes: Bytes::from(item.bytes),
             language: match item.language {
@@ -205,7 +255,8 @@ impl Catalog {
             representation: cursor.representation,
             preferred: &preferred,
         };
-        let body = page::page(generation, &query, |last_id| {
+        let expands = snapshot.auth_expands(operation.operation(), cursor.access);
+        let body = page::page(generation, &query, expands, |last_id| {
             let expires = expiry(self.inner.options.clock.now());
             // Durable before the continuation leaves.
             self.inner.generations.pin(generation.number(), expires)?;
@@ -230,6 +281,25 @@ impl Catalog {
 }
 
 impl Snapshot {
+    /// What a caller sees of it, with what is hidden from the caller in `now`.
+    fn seen(self: Arc<Self>, access: &Access, now: &Generation) -> Arc<Self> {
+        let generation = self.generation.view(access, &self.manifest, now);
+        if Arc::ptr_eq(&generation, &self.generation) {
+            return self;
+        }
+        Arc::new(Self {
+            languages: generation.languages(&self.manifest),
+            manifest: Arc::clone(&self.manifest),
+            generation,
+        })
+    }
+
+    /// Whether responses of an operation tell the caller with this [`Access::digest`] that authentication can expand them: only the
+    /// anonymous, and only where the manifest says so (ODP §3).
+    pub fn auth_expands(&self, operation: Operation, access: u64) -> bool {
+        access == 0 && self.manifest.service().auth_expands(operation)
+    }
+
     /// The languages of this catalog in the order in which Lookup takes them for this caller; each resource has the first that
     /// it is translated to, else its own.
     pub fn preferred(&self, accept_language: &AcceptLanguage) -> Vec<LanguageTag> {

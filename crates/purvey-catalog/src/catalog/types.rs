@@ -1,5 +1,6 @@
 //! What goes into the facade and what comes out of it.
 
+use crate::access::Access;
 use crate::clock::{Clock, SystemClock};
 use crate::fs::Durability;
 use crate::generation::Generation;
@@ -59,7 +60,7 @@ pub struct Snapshot {
     pub generation: Arc<Generation>,
     /// Its manifest.
     pub manifest: Arc<Manifest>,
-    /// Every language that something in it is written in, the Service's own first.
+    /// Every language that something seen in it is written in, the Service's own first.
     pub languages: Arc<[LanguageTag]>,
 }
 
@@ -85,6 +86,8 @@ pub struct ListRequest {
     pub limit: Option<u64>,
     /// The caller's languages.
     pub accept_language: AcceptLanguage,
+    /// Who asks.
+    pub access: Access,
 }
 
 /// One page: a complete response body. The same request on the same generation gives the same bytes.

@@ -33,13 +33,16 @@ impl Catalog {
         precondition: Precondition,
     ) -> Result<Written, Error> {
         self.with_newest_manifest(|manifest, seq| {
-            let put = prepare(kind, value.clone(), manifest)?;
-            if put.id != id {
-                return Err(Invalid::one("/id", format!("Must be {id}.")).into());
-            }
+            let id = id.to_owned();
+            let prepared = prepare(kind, value.clone(), manifest);
             self.writer()?.run(move |write| {
+                // First of all: what an older manifest refuses may be valid by now.
                 if write.head().manifest_seq != seq {
                     return Ok(None);
+                }
+                let put = prepared?;
+                if put.id != id {
+                    return Err(Invalid::one("/id", format!("Must be {id}.")).into());
                 }
                 write.put(&put, precondition).map(Some)
             })
@@ -110,14 +113,14 @@ impl Catalog {
     /// [`Error::Invalid`] when its Collections break the hierarchy, or when stored Offerings do not fit its schemas;
     /// [`Error::Busy`]; failures of the store.
     pub fn set_manifest(&self, manifest: &Manifest) -> Result<Option<u64>, Error> {
-        let manifest = parse_manifest(manifest.to_toml().as_bytes())?;
+        let manifest = parse_manifest(manifest.to_toml().as_bytes())?.with_lines_of(manifest);
         self.writer()?.run(move |write| {
             if !manifest::manifest_differs(write, &manifest)? {
                 return Ok(None);
             }
             let seq = write.advance();
             if manifest::store_manifest(write, &manifest, false)?.recheck {
-                manifest::check_records(write, &manifest, seq)?;
+                manifest::check_stored(write, &manifest, seq)?;
             }
             Ok(Some(seq))
         })

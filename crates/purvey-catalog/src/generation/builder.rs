@@ -4,9 +4,10 @@ use super::file;
 use super::store::Registry;
 use super::{Generation, Meta, Part, slot};
 use crate::Error;
-use crate::segment::{Segment, SegmentId, merge};
+use crate::segment::{Segment, SegmentId, TextPlan, merge};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Segments of one tier that are left alone.
@@ -19,6 +20,7 @@ pub struct GenerationBuilder {
     registry: Arc<Registry>,
     meta: Meta,
     parts: [Vec<Part>; 2],
+    texts: [Option<Arc<TextPlan>>; 2],
 }
 
 impl GenerationBuilder {
@@ -31,7 +33,13 @@ impl GenerationBuilder {
             registry,
             meta,
             parts,
+            texts: [None, None],
         }
+    }
+
+    /// Gives what merges need to index the texts of a kind again; without it, merged segments have no text index.
+    pub fn set_texts(&mut self, kind: ResourceType, plan: Arc<TextPlan>) {
+        self.texts[slot(kind)] = Some(plan);
     }
 
     /// Replaces the manifest blob.
@@ -48,10 +56,7 @@ impl GenerationBuilder {
         for part in &mut self.parts[slot(kind)] {
             kill_replaced(part, &segment);
         }
-        self.parts[slot(kind)].push(Part {
-            segment,
-            dead: Arc::default(),
-        });
+        self.parts[slot(kind)].push(Part::new(segment, RoaringBitmap::new()));
         Ok(())
     }
 
@@ -95,7 +100,7 @@ impl GenerationBuilder {
     fn merge_parts(&mut self, kind: ResourceType, chosen: &[SegmentId]) -> Result<(), Error> {
         let parts = &mut self.parts[slot(kind)];
         let is_chosen = |part: &Part| chosen.contains(&part.segment.segment_id());
-        let sources: Vec<(&Segment, &roaring::RoaringBitmap)> = parts
+        let sources: Vec<(&Segment, &RoaringBitmap)> = parts
             .iter()
             .filter(|part| is_chosen(part))
             .map(|part| (part.segment.as_ref(), part.dead.as_ref()))
@@ -103,14 +108,12 @@ impl GenerationBuilder {
         let merged = merge(
             self.registry.dir(),
             &sources,
+            self.texts[slot(kind)].as_deref(),
             self.registry.durability().clone(),
         )?;
         let merged = merged.map(|id| self.registry.open(id)).transpose()?;
         parts.retain(|part| !is_chosen(part));
-        parts.extend(merged.map(|segment| Part {
-            segment,
-            dead: Arc::default(),
-        }));
+        parts.extend(merged.map(|segment| Part::new(segment, RoaringBitmap::new())));
         Ok(())
     }
 
@@ -133,12 +136,7 @@ impl GenerationBuilder {
     }
 
     pub(super) fn into_generation(self, number: u64, epoch: u64) -> Generation {
-        Generation {
-            number,
-            epoch,
-            meta: self.meta,
-            parts: self.parts,
-        }
+        Generation::new(number, epoch, self.meta, self.parts)
     }
 }
 

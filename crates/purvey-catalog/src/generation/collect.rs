@@ -56,7 +56,10 @@ impl Generations {
     /// As [`Self::collect`] for the holder of the lock, who must have no segment unfinished or unpublished.
     pub(super) fn collect_with(&self, _lock: &IndexLock) -> Result<Collected, Error> {
         let mut collected = Collected::default();
-        let current = self.read_current()?;
+        // Without a current generation nothing tells what is superseded: the next publication sees to it.
+        let Some(current) = self.read_current()? else {
+            return Ok(collected);
+        };
         let kept = self.delete_generations(current, &mut collected)?;
         let mut needed = HashSet::new();
         let mut metas = HashSet::new();
@@ -67,7 +70,7 @@ impl Generations {
                     needed.extend(references.segments.iter().copied());
                 }
                 // It cannot serve anyone, and what it needed cannot be known.
-                Err(Error::Corrupt { path, detail }) if Some(number) != current => {
+                Err(Error::Corrupt { path, detail }) if number != current => {
                     tracing::warn!(path = %path.display(), detail, "deleting a damaged generation");
                     self.durability().remove(&path)?;
                     collected.generations += 1;
@@ -98,7 +101,7 @@ impl Generations {
     /// Deletes the generations that may go and returns the numbers of the others.
     fn delete_generations(
         &self,
-        current: Option<u64>,
+        current: u64,
         collected: &mut Collected,
     ) -> Result<HashSet<u64>, Error> {
         // Nobody pins while this decides and deletes; see `pin`.
@@ -110,8 +113,8 @@ impl Generations {
                 continue;
             };
             // What is above the current one was never published.
-            let superseded = current.is_some_and(|current| number < current);
-            if current == Some(number) || (superseded && self.pins().holds(number, now)?) {
+            let superseded = number < current;
+            if current == number || (superseded && self.pins().holds(number, now)?) {
                 kept.insert(number);
             } else if self
                 .durability()

@@ -1,6 +1,7 @@
 //! Listing: a merge by id over the segments of a generation, each page read with few reads.
 
 use super::Part;
+use super::view::Sight;
 use crate::Error;
 use crate::segment::{Region, Segment};
 use purvey_odp::identity::ResourceType;
@@ -198,10 +199,13 @@ struct Pick {
     choice: Choice,
     /// Where its text lies in the segment's file.
     span: Range<u64>,
+    /// Its text, where the view shows another.
+    redacted: Option<Vec<u8>>,
 }
 
 pub(super) fn list(
     parts: &[Part],
+    sight: Option<&Sight>,
     query: &ListQuery<'_>,
     out: &mut Vec<u8>,
 ) -> Result<ListOutcome, Error> {
@@ -209,7 +213,7 @@ pub(super) fn list(
         .iter()
         .filter_map(|part| Head::new(part, query))
         .collect();
-    let (picks, more) = pick(&mut heads, query);
+    let (picks, more) = pick(&mut heads, sight, query)?;
     let bytes: u64 = picks
         .iter()
         .map(|pick| pick.span.end - pick.span.start + 1)
@@ -253,7 +257,11 @@ pub(super) fn list(
 }
 
 /// Chooses the items; also tells whether there are more.
-fn pick(heads: &mut [Head<'_>], query: &ListQuery<'_>) -> (Vec<Pick>, bool) {
+fn pick(
+    heads: &mut [Head<'_>],
+    sight: Option<&Sight>,
+    query: &ListQuery<'_>,
+) -> Result<(Vec<Pick>, bool), Error> {
     let region = Region::from(query.representation);
     let mut picks = Vec::with_capacity(query.limit.min(128));
     let mut bytes = 0;
@@ -275,9 +283,21 @@ fn pick(heads: &mut [Head<'_>], query: &ListQuery<'_>) -> (Vec<Pick>, bool) {
             } else {
                 0
             };
-            let len = (span.end - span.start) as usize + splice + usize::from(!picks.is_empty());
-            if picks.len() >= query.limit || (!picks.is_empty() && bytes + len > query.max_bytes) {
-                return (picks, true);
+            if picks.len() >= query.limit {
+                return Ok((picks, true));
+            }
+            let redacted = head.part.redacted(
+                sight,
+                query.kind,
+                query.representation,
+                ordinal,
+                choice.variant,
+            )?;
+            let stored = (span.end - span.start) as usize;
+            let item = redacted.as_ref().map_or(stored, Vec::len);
+            let len = item + splice + usize::from(!picks.is_empty());
+            if !picks.is_empty() && bytes + len > query.max_bytes {
+                return Ok((picks, true));
             }
             bytes += len;
             picks.push(Pick {
@@ -285,11 +305,12 @@ fn pick(heads: &mut [Head<'_>], query: &ListQuery<'_>) -> (Vec<Pick>, bool) {
                 ordinal,
                 choice,
                 span,
+                redacted,
             });
             head.seek(ordinal + 1);
         }
     }
-    (picks, false)
+    Ok((picks, false))
 }
 
 /// The segment with the smallest id at its front, and the smallest id among the others.
@@ -318,6 +339,8 @@ fn run_len(picks: &[Pick]) -> usize {
     let joined = |pair: &[Pick]| {
         let (a, b) = (&pair[0], &pair[1]);
         a.head == b.head
+            && a.redacted.is_none()
+            && b.redacted.is_none()
             && a.choice.variant.is_none() == b.choice.variant.is_none()
             && a.span.end <= b.span.start
             && b.span.start - a.span.end <= GAP_BYTES
@@ -335,6 +358,10 @@ fn append_run(
         return Ok(());
     };
     let head = &heads[first.head];
+    if let Some(item) = &first.redacted {
+        append(head, first, item, out);
+        return Ok(());
+    }
     let span = first.span.start..last.span.end;
     let plain = |pick: &Pick| pick.choice.variant.is_none() && !pick.choice.splice;
     if run.iter().all(plain) && (last.ordinal - first.ordinal) as usize == run.len() - 1 {
@@ -348,13 +375,17 @@ fn append_run(
         }
         let text = &scratch
             [(pick.span.start - span.start) as usize..(pick.span.end - span.start) as usize];
-        if pick.choice.splice {
-            out.push(b'{');
-            out.extend(head.lookup.splice().as_bytes());
-            out.extend(&text[1..]);
-        } else {
-            out.extend(text);
-        }
+        append(head, pick, text, out);
     }
     Ok(())
+}
+
+fn append(head: &Head<'_>, pick: &Pick, item: &[u8], out: &mut Vec<u8>) {
+    if pick.choice.splice {
+        out.push(b'{');
+        out.extend(head.lookup.splice().as_bytes());
+        out.extend(&item[1..]);
+    } else {
+        out.extend(item);
+    }
 }

@@ -22,7 +22,7 @@ impl IndexLock {
     }
 
     /// Waits for whoever has it.
-    pub(super) fn acquire(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn acquire(path: &Path) -> Result<Self, Error> {
         let file = open(path)?;
         file.lock().map_err(Error::io(path))?;
         Ok(Self { _file: file })

@@ -89,6 +89,36 @@ impl Generations {
         Ok(generations)
     }
 
+    /// Takes back which generation of the directory `dir` is current, deletes damaged manifests of generations, and returns the highest number of a generation there.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn discard_current(dir: &Path, durability: &Durability) -> Result<u64, Error> {
+        let lock_path = dir.join("index.lock");
+        let _lock = IndexLock::acquire(&lock_path)?;
+        let generations_dir = durability.create_dir(dir, "generations")?;
+        let names = names(&generations_dir)?;
+        let highest = names
+            .iter()
+            .filter_map(|name| GenerationFile::of_file(name))
+            .max();
+        // A manifest is found by its digest: a damaged one would be taken for the one to be written.
+        for name in names
+            .iter()
+            .filter(|name| file::meta_of_file(name).is_some())
+        {
+            let path = generations_dir.join(name);
+            let bytes = read(&path)?.unwrap_or_default();
+            if file::decode_meta(&path, &bytes).is_err() {
+                durability.remove(&path)?;
+            }
+        }
+        durability.sync_dir(&generations_dir)?;
+        durability.remove(&dir.join("CURRENT"))?;
+        durability.sync_dir(dir)?;
+        Ok(highest.unwrap_or(0))
+    }
+
     /// The newest generation that this process knows; `None` before the first was published.
     pub fn current(&self) -> Option<Arc<Generation>> {
         self.current.load_full()
@@ -326,16 +356,10 @@ impl Generations {
                 if dead.max().is_some_and(|last| last >= segment.len()) {
                     return Err(corrupt(&path, "it does not match its segments"));
                 }
-                let dead = Arc::new(dead);
-                parts.push(Part { segment, dead });
+                parts.push(Part::new(segment, dead));
             }
         }
-        Ok(Generation {
-            number,
-            epoch: file.epoch,
-            meta,
-            parts,
-        })
+        Ok(Generation::new(number, file.epoch, meta, parts))
     }
 
     fn load_meta(&self, digest: u128) -> Result<Meta, Error> {

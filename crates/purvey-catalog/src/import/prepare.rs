@@ -26,12 +26,22 @@ pub fn record_kind(value: Value) -> (ResourceType, Value) {
     (ResourceType::Offering, value)
 }
 
+/// A record that can be stored, and the members in it that the protocol does not know.
+pub(super) struct Prepared {
+    pub(super) put: Put,
+    pub(super) unknown: Vec<String>,
+}
+
 /// Decodes, maps and validates one record.
-pub(super) fn prepare(raw: &Raw, manifest: &Manifest) -> Result<Put, Invalid> {
+pub(super) fn prepare(raw: &Raw, manifest: &Manifest) -> Result<Prepared, Invalid> {
     let input = raw.input()?;
     let (kind, value) = match (manifest.mapping(), input) {
         (None, Input::Value(value)) => record_kind(value),
         (_, input) => (ResourceType::Offering, manifest.map_row(input)?),
     };
-    Ok(Put::of(&Record::validate(value, kind, manifest)?))
+    let record = Record::validate(value, kind, manifest)?;
+    Ok(Prepared {
+        put: Put::of(&record),
+        unknown: record.unknown_members(),
+    })
 }

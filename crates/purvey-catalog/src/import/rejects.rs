@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A record that was rejected.
+/// A record that was rejected, or taken with doubts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rejected {
     /// The source: a file, or `-` for standard input.
@@ -39,6 +39,20 @@ impl Rejected {
             source: source.to_owned(),
             line,
             violations: invalid.into_violations().into_iter().map(reason).collect(),
+        }
+    }
+
+    /// A record that is taken although the protocol does not define these members.
+    pub(super) fn doubtful(source: &Path, line: u64, unknown: Vec<String>) -> Self {
+        let reason = |pointer| Reason {
+            pointer,
+            reason: "Is not a member that the protocol defines; it is kept and served as it is."
+                .to_owned(),
+        };
+        Self {
+            source: source.to_owned(),
+            line,
+            violations: unknown.into_iter().map(reason).collect(),
         }
     }
 }

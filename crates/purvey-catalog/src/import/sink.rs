@@ -1,5 +1,6 @@
 //! Where prepared records arrive, in the order of the input: what needs the other records is checked here.
 
+use super::prepare::Prepared;
 use super::rejects::{Rejected, Rejects};
 use super::{ImportReport, OnError};
 use crate::error::Error;
@@ -56,11 +57,20 @@ impl<'a, 'w> Sink<'a, 'w> {
         &mut self,
         source: &Path,
         raw: &Raw,
-        prepared: Result<Put, Invalid>,
+        prepared: Result<Prepared, Invalid>,
     ) -> Result<(), Error> {
         self.report.read += 1;
-        match prepared.and_then(|put| self.judge(&put).map(|()| put)) {
-            Ok(put) => self.accept(put),
+        match prepared.and_then(|prepared| self.judge(&prepared.put).map(|()| prepared)) {
+            Ok(Prepared { put, unknown }) => {
+                if !unknown.is_empty() {
+                    self.report.doubtful += 1;
+                    if self.report.warnings.len() < ImportReport::REJECTED {
+                        let doubtful = Rejected::doubtful(source, raw.line, unknown);
+                        self.report.warnings.push(doubtful);
+                    }
+                }
+                self.accept(put)
+            }
             Err(invalid) => self.reject(raw, Rejected::new(source, raw.line, invalid)),
         }
     }
@@ -129,14 +139,32 @@ impl<'a, 'w> Sink<'a, 'w> {
     }
 
     /// Writes what is left and hands the report back.
-    pub(super) fn finish(mut self) -> Result<(ImportReport, bool), Error> {
+    pub(super) fn finish(mut self) -> Result<(ImportReport, Taken), Error> {
         if !self.stopped {
             self.flush()?;
         }
         if let Some(rejects) = &mut self.rejects {
             rejects.finish()?;
         }
-        Ok((self.report, self.stopped))
+        let taken = Taken {
+            ids: self.seen,
+            stopped: self.stopped,
+        };
+        Ok((self.report, taken))
+    }
+}
+
+/// The records that an import took.
+pub(super) struct Taken {
+    ids: HashSet<u128>,
+    /// Whether a bad record ended it.
+    pub(super) stopped: bool,
+}
+
+impl Taken {
+    /// Whether this one is among them.
+    pub(super) fn has(&self, kind: ResourceType, id: &str) -> bool {
+        self.ids.contains(&digest(kind, id))
     }
 }
 

@@ -1,15 +1,19 @@
 //! One segment for each kind of resource, from the rows that changed.
 
+use crate::access;
 use crate::error::Error;
 use crate::generation::{GenerationBuilder, Generations, IndexLock};
 use crate::manifest::Manifest;
 use crate::pipeline;
 use crate::record::Record;
 use crate::render::{Rendered, render};
-use crate::segment::{Entry, SegmentWriter, Variant};
+use crate::search::{ColumnsWriter, Mapping};
+use crate::segment::{Entry, SegmentId, SegmentWriter, Variant};
 use crate::store::{FILE, Read, RowRef};
+use crate::text::Prepared;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
+use purvey_odp::value::Scalar;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of records handed to a worker at once: bounds memory whatever their sizes.
@@ -43,6 +47,9 @@ struct Outcome {
 struct Document {
     rendered: Rendered,
     language: Option<LanguageTag>,
+    /// Of an Offering, the mapped sets of all filters.
+    values: Vec<Vec<Scalar>>,
+    text: Prepared,
 }
 
 impl Job<'_> {
@@ -58,7 +65,7 @@ impl Job<'_> {
                 job: self,
                 builder,
                 kind,
-                writer: None,
+                segment: None,
             };
             if read.changed(kind, since)? <= FEW {
                 rows(read, kind, since, |row| {
@@ -140,7 +147,23 @@ impl Job<'_> {
         } else {
             None
         };
-        Ok(Document { rendered, language })
+        let full = record.full(self.manifest.language());
+        let mappings = columns(self.manifest, kind).iter();
+        let values = mappings.map(|mapping| mapping.values(&full)).collect();
+        Ok(Document {
+            rendered,
+            language,
+            values,
+            text: self.manifest.text_plan(kind).prepare(&full),
+        })
+    }
+}
+
+/// The search columns of a kind.
+fn columns(manifest: &Manifest, kind: ResourceType) -> &[Mapping] {
+    match kind {
+        ResourceType::Offering => manifest.columns(),
+        ResourceType::Collection => &[],
     }
 }
 
@@ -173,25 +196,61 @@ struct Output<'a> {
     builder: &'a mut GenerationBuilder,
     kind: ResourceType,
     /// Begun with the first document, so that deletions alone make no segment.
-    writer: Option<SegmentWriter>,
+    segment: Option<Growing<'a>>,
 }
 
-impl Output<'_> {
+/// A segment in the making.
+struct Growing<'a> {
+    writer: SegmentWriter,
+    columns: ColumnsWriter<'a>,
+}
+
+impl<'a> Output<'a> {
     fn take(&mut self, outcome: Outcome) -> Result<(), Error> {
-        let Some(Document { rendered, language }) = outcome.document else {
+        let Some(document) = outcome.document else {
             self.builder.kill(self.kind, &outcome.id);
             return Ok(());
         };
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            None => {
-                let job = self.job;
-                let languages: Vec<LanguageTag> = job.manifest.languages().cloned().collect();
-                self.writer
-                    .insert(job.generations.segment_writer(job.lock, &languages)?)
-            }
+        let segment = match &mut self.segment {
+            Some(segment) => segment,
+            None => self.segment.insert(Growing::begin(self.job, self.kind)?),
         };
-        let language = language.map(|tag| writer.language(&tag)).transpose()?;
+        segment.push(&outcome.id, document)
+    }
+
+    /// Adds the segment, whose documents replace those with the same ids.
+    fn finish(self) -> Result<(), Error> {
+        match self.segment {
+            Some(segment) => self.builder.add_segment(self.kind, segment.finish()?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a> Growing<'a> {
+    fn begin(job: &Job<'a>, kind: ResourceType) -> Result<Self, Error> {
+        let manifest = job.manifest;
+        let languages: Vec<LanguageTag> = manifest.languages().cloned().collect();
+        let mut writer = job.generations.segment_writer(job.lock, &languages)?;
+        writer.index_text(manifest.text_plan(kind))?;
+        Ok(Self {
+            writer,
+            columns: ColumnsWriter::new(columns(manifest, kind)),
+        })
+    }
+
+    fn push(&mut self, id: &str, document: Document) -> Result<(), Error> {
+        let Document {
+            rendered,
+            language,
+            values,
+            text,
+        } = document;
+        let writer = &mut self.writer;
+        let language = language
+            .as_ref()
+            .map(|tag| writer.language(tag))
+            .transpose()?;
         let mut variants = Vec::with_capacity(rendered.variants.len());
         for (tag, terse, full) in &rendered.variants {
             variants.push(Variant {
@@ -200,22 +259,25 @@ impl Output<'_> {
                 full,
             });
         }
-        let postings: Vec<&str> = rendered.collections.iter().map(String::as_str).collect();
+        let audience = rendered.audience.iter().map(|name| access::posting(name));
+        let restricted = (!rendered.audience.is_empty()).then(|| access::RESTRICTED.to_owned());
+        let reserved: Vec<String> = restricted.into_iter().chain(audience).collect();
+        let postings = rendered.collections.iter().chain(&reserved);
+        let postings: Vec<&str> = postings.map(String::as_str).collect();
         writer.push(&Entry {
-            id: &outcome.id,
+            id,
             terse: &rendered.terse,
             full: &rendered.full,
             variants: &variants,
             language,
             postings: &postings,
-        })
+        })?;
+        writer.push_text(text)?;
+        self.columns.push_values(&values)
     }
 
-    /// Adds the segment, whose documents replace those with the same ids.
-    fn finish(self) -> Result<(), Error> {
-        match self.writer {
-            Some(writer) => self.builder.add_segment(self.kind, writer.finish()?),
-            None => Ok(()),
-        }
+    fn finish(mut self) -> Result<SegmentId, Error> {
+        self.writer.set_columns(self.columns.finish()?);
+        self.writer.finish()
     }
 }

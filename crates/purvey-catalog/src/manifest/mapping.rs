@@ -2,8 +2,9 @@
 //!
 //! Where a text names a value (`id`, `name`, `description`, `web_url`, `language` and every attribute), a text without braces is a
 //! column and a text with braces is a template (`"{registry}/{name}"`). Everywhere else every text is a template, so one
-//! without braces is a constant. `{{` and `}}` are braces. An attribute may also be `{ column, type, split }`, `{ template,
-//! type }` or a table of further attributes. A template whose column is absent is absent; so is an object or array element around
+//! without braces is a constant. `{{` and `}}` are braces. An attribute may also be `{ column, type, split, pattern }`,
+//! `{ template, type }` or a table of further attributes. `split` cuts a text into several values; of each, `pattern` (a regular expression) takes
+//! what its first group matches, or all that it matches when it has no group, and drops a value that does not match. A template whose column is absent is absent; so is an object or array element around
 //! it, but for `attributes`, which only loses that member. Without any attribute the Offering gets no `schema` either (ODP §4).
 
 use super::closed;
@@ -11,10 +12,11 @@ use crate::reader::{Cell, Header, Input};
 use purvey_odp::report::{Invalid, Place, Report};
 use purvey_odp::shape;
 use purvey_odp::value::ScalarType;
+use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-/// The wire members that a mapping may give.
-const MEMBERS: [&str; 11] = [
+/// The members that a mapping may give: those of the wire, and who may see the record.
+const MEMBERS: [&str; 12] = [
     "id",
     "name",
     "description",
@@ -26,6 +28,7 @@ const MEMBERS: [&str; 11] = [
     "schema",
     "attributes",
     "actions",
+    "audience",
 ];
 
 /// A compiled `[records]` table.
@@ -58,6 +61,7 @@ struct Column {
     name: String,
     of: Option<ScalarType>,
     split: Option<String>,
+    pattern: Option<Regex>,
 }
 
 impl Mapping {
@@ -174,6 +178,7 @@ fn named(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Node> {
                 name,
                 of: None,
                 split: None,
+                pattern: None,
             }))
         }
         Value::String(template) => Some(Node::Template(pieces(report, place, &template)?, None)),
@@ -202,6 +207,7 @@ fn column(report: &mut Report, place: &Place<'_>, mut map: Map<String, Value>) -
     let name = shape::optional(report, place, &mut map, "column", shape::string);
     let of = shape::optional(report, place, &mut map, "type", scalar_type);
     let split = shape::optional(report, place, &mut map, "split", shape::string);
+    let pattern = shape::optional(report, place, &mut map, "pattern", read_pattern);
     closed(report, place, &map);
     if split.as_deref() == Some("") {
         report.add(&place.key("split"), "Must not be empty.");
@@ -210,7 +216,22 @@ fn column(report: &mut Report, place: &Place<'_>, mut map: Map<String, Value>) -
         name: name?,
         of,
         split,
+        pattern,
     }))
+}
+
+fn read_pattern(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Regex> {
+    let text = shape::string(report, place, value)?;
+    match Regex::new(&text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            // The last line says what is wrong; those before draw it.
+            let error = error.to_string();
+            let reason = error.lines().last().unwrap_or_default();
+            report.add(place, format!("Must be a regular expression: {reason}."));
+            None
+        }
+    }
 }
 
 fn scalar_type(report: &mut Report, place: &Place<'_>, value: Value) -> Option<ScalarType> {
@@ -349,6 +370,11 @@ impl Node {
                 Cell::Text(text) => column.text(report, place, text),
                 Cell::Value(Value::Null) => None,
                 Cell::Value(Value::String(text)) => column.text(report, place, text),
+                Cell::Value(value @ (Value::Number(_) | Value::Bool(_)))
+                    if column.pattern.is_some() =>
+                {
+                    column.text(report, place, &value.to_string())
+                }
                 Cell::Value(value) => match column.of {
                     Some(of) => {
                         of.read(report, place, value)?;
@@ -388,16 +414,27 @@ impl Node {
 impl Column {
     fn text(&self, report: &mut Report, place: &Place<'_>, text: &str) -> Option<Value> {
         let Some(split) = &self.split else {
-            return typed(report, place, text, self.of);
+            return typed(report, place, self.matched(text)?, self.of);
         };
         let items: Vec<Value> = text
             .split(split.as_str())
             .map(str::trim)
             .filter(|part| !part.is_empty())
+            .filter_map(|part| self.matched(part))
             .enumerate()
             .filter_map(|(i, part)| typed(report, &place.index(i), part, self.of))
             .collect();
         (!items.is_empty()).then_some(Value::Array(items))
+    }
+
+    /// What the pattern takes of a text; all of it without a pattern.
+    fn matched<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let Some(pattern) = &self.pattern else {
+            return Some(text);
+        };
+        let groups = pattern.captures(text)?;
+        let whole = if pattern.captures_len() > 1 { 1 } else { 0 };
+        Some(groups.get(whole)?.as_str())
     }
 }
 

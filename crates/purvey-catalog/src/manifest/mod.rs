@@ -1,21 +1,26 @@
 //! The manifest, `catalog.toml`: everything about a catalog but its Offerings.
 
+mod advertise;
 mod mapping;
 mod read;
 mod search;
 mod service;
 mod source;
 
+pub(crate) use advertise::page_len;
 pub use mapping::Mapping;
 pub use search::{Capabilities, Filter, TextField};
 pub use service::Service;
-pub(crate) use service::{RESERVED, is_reserved};
+pub(crate) use service::{MEMBER as CAPABILITIES_MEMBER, RESERVED, is_reserved};
 
 use crate::Error;
 use crate::reader::Input;
 use crate::record::{Context, Record};
 use crate::render::TersePlan;
 use crate::schema::Schemas;
+use crate::search::Mapping as ColumnMapping;
+use crate::segment::TextPlan;
+use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::report::{Invalid, Place, Report};
@@ -23,6 +28,7 @@ use purvey_odp::service::{Operation, ServiceDocument};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The manifest of a Service about which nothing is known.
@@ -33,17 +39,32 @@ const EMPTY: &str = "[service]\nname = \"Catalog\"\ndescription = \"A catalog wi
 pub struct Manifest {
     /// The manifest as JSON, its schemas inlined: what [`Manifest::to_toml`] writes.
     source: Map<String, Value>,
+    /// Where its members stand in the text that it was read from.
+    lines: Arc<source::Lines>,
     service: Service,
     mapping: Option<Mapping>,
     schemas: Schemas,
     collections: Vec<Record>,
     text: Vec<TextField>,
+    texts: [Arc<TextPlan>; 2],
     offering_terse: TersePlan,
     collection_terse: TersePlan,
     default_sort: Option<String>,
     capabilities: Capabilities,
-    scoped: BTreeMap<String, Capabilities>,
+    effective: OnceLock<EffectiveCapabilities>,
+    scoped: BTreeMap<String, Scoped>,
+    columns: Vec<ColumnMapping>,
     rendering: u64,
+}
+
+/// What a Collection adds to the Service's filters and sorts.
+#[derive(Debug)]
+struct Scoped {
+    own: Capabilities,
+    /// Its own and the Service's.
+    effective: OnceLock<EffectiveCapabilities>,
+    /// Its `search_capabilities`.
+    advertised: Option<Value>,
 }
 
 impl Manifest {
@@ -83,9 +104,24 @@ impl Manifest {
         let (value, lines) = source::read(toml)?;
         let mut report = Report::new();
         let manifest = read::manifest(&mut report, value, load);
-        report
+        let mut manifest = report
             .finish(manifest)
-            .map_err(|invalid| Error::Invalid(lines.locate(invalid)))
+            .map_err(|invalid| Error::Invalid(lines.locate(invalid)))?;
+        manifest.lines = Arc::new(lines);
+        Ok(manifest)
+    }
+
+    /// Faults of the manifest that only show in its catalog, each with its line.
+    pub(crate) fn locate(&self, invalid: Invalid) -> Invalid {
+        self.lines.locate(invalid)
+    }
+
+    /// The same manifest, with the lines of the text that `other` was read from: the stored form of it has its own.
+    pub(crate) fn with_lines_of(self, other: &Self) -> Self {
+        Self {
+            lines: Arc::clone(&other.lines),
+            ..self
+        }
     }
 
     /// The self-contained form, schemas inlined: parsing it gives the same manifest.
@@ -137,7 +173,8 @@ impl Manifest {
         self.service.languages()
     }
 
-    /// The Service Document in one of [`Manifest::languages`] (any other gives the default), advertising `operations`.
+    /// The Service Document in one of [`Manifest::languages`] (any other gives the default), advertising `operations` and, with
+    /// `search-offerings`, the Service's filters and sorts.
     ///
     /// # Errors
     /// `operations` lack one that every Service has.
@@ -146,7 +183,9 @@ impl Manifest {
         language: &LanguageTag,
         operations: &[Operation],
     ) -> Result<ServiceDocument, Invalid> {
-        self.service.document(language, operations)
+        let searches = operations.contains(&Operation::SearchOfferings);
+        let capabilities = searches.then_some(&self.capabilities);
+        self.service.document(language, operations, capabilities)
     }
 
     /// Path below which the operations are.
@@ -189,6 +228,14 @@ impl Manifest {
         &self.text
     }
 
+    /// The texts of a kind that are searched: of Offerings those of [`text`](Self::text), of Collections name and description.
+    pub fn text_plan(&self, kind: ResourceType) -> &Arc<TextPlan> {
+        match kind {
+            ResourceType::Collection => &self.texts[0],
+            ResourceType::Offering => &self.texts[1],
+        }
+    }
+
     /// What the Terse Representation of a resource has.
     pub fn terse(&self, kind: ResourceType) -> &TersePlan {
         match kind {
@@ -209,10 +256,32 @@ impl Manifest {
 
     /// The filters and sorts of one Collection beyond the Service's.
     pub fn collection_capabilities(&self, id: &str) -> Option<&Capabilities> {
-        self.scoped.get(id)
+        self.scoped.get(id).map(|scoped| &scoped.own)
     }
 
-    /// Changes whenever rendered bytes may change: the default language or what Terse Representations have.
+    /// What a search may use that names this Collection, or none (ODP §5): the Service's filters and sorts, and the Collection's own.
+    pub fn effective_capabilities(&self, collection: Option<&str>) -> &EffectiveCapabilities {
+        let merge = |own: Option<&Capabilities>| {
+            EffectiveCapabilities::merge(self.capabilities.scope(), own.map(Capabilities::scope))
+        };
+        match collection.and_then(|id| self.scoped.get(id)) {
+            None => self.effective.get_or_init(|| merge(None)),
+            Some(scoped) => scoped.effective.get_or_init(|| merge(Some(&scoped.own))),
+        }
+    }
+
+    /// `search_capabilities` of a Full Collection.
+    pub(crate) fn collection_advertisement(&self, id: &str) -> Option<&Value> {
+        self.scoped.get(id)?.advertised.as_ref()
+    }
+
+    /// The search columns that every Offering has values in: one for each filter of the Service and of every Collection.
+    pub fn columns(&self) -> &[ColumnMapping] {
+        &self.columns
+    }
+
+    /// Changes whenever what is indexed may change: the default language, what Terse Representations have, what Collections advertise, where filters have
+    /// their values and of which type, which members text is searched in.
     pub fn rendering_digest(&self) -> u64 {
         self.rendering
     }
@@ -221,6 +290,10 @@ impl Manifest {
 impl Context for Manifest {
     fn default_language(&self) -> &LanguageTag {
         self.language()
+    }
+
+    fn has_openapi(&self) -> bool {
+        self.service.has_openapi()
     }
 
     fn validate_attributes(

@@ -1,16 +1,23 @@
 //! From the manifest's JSON to its parts.
 
-use super::search::{Capabilities, Search};
-use super::service::Service;
-use super::{Manifest, Mapping, closed, digest};
+use super::search::{Capabilities, Search, TextField};
+use super::service::{Service, UNDETERMINED};
+use super::{Manifest, Mapping, Scoped, advertise, closed, digest};
 use crate::record::{Context, Record};
 use crate::schema::Schemas;
-use purvey_odp::identity::ResourceType;
+use crate::search::Mapping as ColumnMapping;
+use crate::segment::TextPlan;
+use crate::text::TextConfig;
+use purvey_odp::identity::{LocalId, ResourceType};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::report::{Place, Report};
 use purvey_odp::shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+/// Names right below the endpoint base under which operations and capability sources are.
+const OPERATIONS: [&str; 4] = ["collections", "offerings", "filters", "sorts"];
 
 /// Gets the text of a file that the manifest names.
 pub(super) type Load<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -22,6 +29,14 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     let mut map = source.clone();
     let service = shape::required(report, &root, &mut map, "service", Service::read);
     map.shift_remove("schemas");
+    if let Some(service) = &service {
+        refuse_operations(
+            report,
+            &root.key("schemas"),
+            service.endpoint_base(),
+            &texts,
+        );
+    }
     let schemas = Schemas::compile(report, &root.key("schemas"), texts);
     let mapping = shape::optional(report, &root, &mut map, "records", Mapping::read);
     if let (Some(mapping), Some(schemas)) = (&mapping, &schemas)
@@ -40,7 +55,7 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     // A fault of the service must not hide those of the Collections, which only need some language.
     let language = match &service {
         Some(service) => Some(service.language().clone()),
-        None => LanguageTag::parse("zxx").ok(),
+        None => LanguageTag::parse(UNDETERMINED).ok(),
     };
     let (collections, scoped) = collections
         .map(|value| {
@@ -58,25 +73,75 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         );
     }
     let service = service?;
+    let texts = [Search::default().text.as_slice(), search.text.as_slice()]
+        .map(|fields| Arc::new(text_plan(service.language(), fields)));
+    let columns = columns(&capabilities, &scoped);
+    let scoped: BTreeMap<String, Scoped> = scoped
+        .into_iter()
+        .map(|(id, own)| {
+            let path = format!("{}/collections/{id}", service.endpoint_base());
+            let scoped = Scoped {
+                advertised: own.advertise(&path, advertise::COLLECTION_BYTES),
+                effective: OnceLock::new(),
+                own,
+            };
+            (id, scoped)
+        })
+        .collect();
+    let advertised = scoped.values().map(|scoped| &scoped.advertised);
+    let text = search.text.iter().map(|field| &field.path);
     let rendering = digest(&(
         service.language().as_str(),
         &search.offering_terse,
         &search.collection_terse,
+        advertised.collect::<Vec<_>>(),
+        &columns,
+        text.collect::<Vec<_>>(),
     ));
     Some(Manifest {
         source,
+        lines: Arc::default(),
         service,
         mapping,
         schemas: schemas?,
         collections,
         text: search.text,
+        texts,
         offering_terse: search.offering_terse,
         collection_terse: search.collection_terse,
         default_sort: search.default_sort,
         capabilities,
+        effective: OnceLock::new(),
         scoped,
+        columns,
         rendering,
     })
+}
+
+fn text_plan(language: &LanguageTag, fields: &[TextField]) -> TextPlan {
+    let config = TextConfig {
+        language: language.clone(),
+        weights: fields.iter().map(|field| field.weight as f32).collect(),
+    };
+    let fields = fields.iter().map(|field| field.path.clone());
+    TextPlan::new(config, fields.collect())
+}
+
+/// One search column for each filter of the Service and of every Collection.
+fn columns(service: &Capabilities, scoped: &BTreeMap<String, Capabilities>) -> Vec<ColumnMapping> {
+    let mapping = |collection: Option<&LocalId>, filter: &super::Filter| {
+        ColumnMapping::new(collection, &filter.definition, filter.paths.clone())
+    };
+    let own = scoped.iter().flat_map(|(id, capabilities)| {
+        let collection = LocalId::parse(id).ok();
+        let filters = capabilities.filters().iter();
+        filters.map(move |filter| mapping(collection.as_ref(), filter))
+    });
+    let service = service.filters().iter();
+    service
+        .map(|filter| mapping(None, filter))
+        .chain(own)
+        .collect()
 }
 
 /// The texts of `[schemas]`; in `source` each file's name is replaced by `{ inline = TEXT }`.
@@ -115,12 +180,37 @@ fn schema_texts(
     texts
 }
 
+/// A schema is not served where an operation is.
+fn refuse_operations(
+    report: &mut Report,
+    place: &Place<'_>,
+    base: &str,
+    texts: &[(String, String)],
+) {
+    for (url, _) in texts {
+        let below = url
+            .strip_prefix(base)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let first = below.and_then(|rest| rest.split('/').next());
+        if let Some(first) = first.filter(|first| OPERATIONS.contains(first)) {
+            report.add(
+                &place.key(url),
+                format!("Must not be at or below {base}/{first}: operations are there."),
+            );
+        }
+    }
+}
+
 /// What validating a Collection needs: it has no attributes.
 struct Language<'a>(&'a LanguageTag);
 
 impl Context for Language<'_> {
     fn default_language(&self) -> &LanguageTag {
         self.0
+    }
+
+    fn has_openapi(&self) -> bool {
+        false
     }
 
     fn validate_attributes(&self, _: &mut Report, _: &Place<'_>, _: &str, _: &Value) {}

@@ -2,6 +2,7 @@
 
 use super::closed;
 use crate::render::TersePlan;
+use purvey_odp::capability::{Fetched, Kind, ScopeCapabilities};
 use purvey_odp::filter::FilterDefinition;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::limits;
@@ -98,7 +99,9 @@ fn read_text(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Tex
     let weight = match map.shift_remove("weight") {
         None => Some(1.0),
         Some(value) => {
-            let weight = value.as_f64().filter(|w| w.is_finite() && *w > 0.0);
+            let weight = value
+                .as_f64()
+                .filter(|w| (*w as f32).is_finite() && *w as f32 > 0.0);
             if weight.is_none() {
                 report.add(&place.key("weight"), "Must be a positive number.");
             }
@@ -153,6 +156,17 @@ impl Capabilities {
     /// Whether the scope adds nothing.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.sorts.is_empty()
+    }
+
+    /// As one scope of a search.
+    pub(super) fn scope(&self) -> ScopeCapabilities {
+        let filters = self.filters.iter();
+        ScopeCapabilities {
+            filters: Fetched::Definitions(
+                filters.map(|filter| filter.definition.clone()).collect(),
+            ),
+            sorts: Fetched::Definitions(self.sorts.clone()),
+        }
     }
 
     pub(super) fn has_sort(&self, id: &str) -> bool {
@@ -227,6 +241,19 @@ impl Capabilities {
                 report.add(
                     &place.key(name),
                     format!("Must be at most {most} with the Service's, not {count}."),
+                );
+            }
+        }
+        for kind in [Kind::Filters, Kind::Sorts] {
+            let pages = scope.pages(kind);
+            if pages > limits::CAPABILITY_PAGES {
+                report.add(
+                    &place.key(kind.as_str()),
+                    format!(
+                        "Must fit {} pages of {} bytes, not {pages}: shorten the descriptions.",
+                        limits::CAPABILITY_PAGES,
+                        limits::PAGE_BYTES
+                    ),
                 );
             }
         }

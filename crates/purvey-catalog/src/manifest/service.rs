@@ -1,10 +1,11 @@
 //! `[service]`: what the Service Document says (ODP §2).
 
+use super::search::Capabilities;
 use super::{closed, note};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
 use purvey_odp::report::{Invalid, Place, Report};
-use purvey_odp::service::{Operation, ServiceDocument};
+use purvey_odp::service::{Authentication, Operation, ServiceDocument};
 use purvey_odp::shape;
 use serde_json::{Map, Value, json};
 
@@ -24,8 +25,13 @@ const MEMBERS: [&str; 13] = [
     "website_url",
     "openapi",
 ];
+/// The tag of a language that nobody has said.
+pub(super) const UNDETERMINED: &str = "und";
 /// Members that a translation may replace.
 const TRANSLATED: [&str; 3] = ["name", "description", "keywords"];
+
+/// What is advertised about search, in the Service Document and in Collections.
+pub(crate) const MEMBER: &str = "search_capabilities";
 
 /// Paths that the server answers itself.
 pub(crate) const RESERVED: [&str; 4] = ["/.well-known", "/livez", "/readyz", "/v1"];
@@ -38,6 +44,12 @@ pub(crate) fn is_reserved(path: &str) -> bool {
     })
 }
 
+/// Whether clients take a segment for a step in the path instead of a name, percent-encoded or not.
+fn is_dots(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+    matches!(plain.as_str(), "." | "..")
+}
+
 /// The Service's metadata, valid in every language.
 #[derive(Debug)]
 pub struct Service {
@@ -46,6 +58,9 @@ pub struct Service {
     translations: Vec<(LanguageTag, Map<String, Value>)>,
     http: Value,
     endpoint_base: String,
+    /// Of the operations that are not `not-required`.
+    authentication: Vec<(Operation, Authentication)>,
+    auth_expands: Vec<Operation>,
 }
 
 impl Service {
@@ -65,12 +80,27 @@ impl Service {
                 ),
             );
         }
+        if endpoint_base.split('/').any(is_dots) {
+            report.add(
+                &place.key("endpoint_base"),
+                "Must not have the segments . and ..: clients resolve them before they ask.",
+            );
+        }
         let mut members = Map::new();
         for name in MEMBERS {
             if let Some(value) = map.shift_remove(name) {
                 members.insert(name.to_owned(), value);
             }
         }
+        let authentication = shape::optional(
+            report,
+            place,
+            &mut map,
+            "authentication",
+            |report, place, value| read_authentication(report, place, value, &members),
+        );
+        let auth_expands =
+            shape::optional(report, place, &mut map, "auth_expands", read_operations);
         closed(report, place, &map);
         let mut http = json!({ "endpoint_base": endpoint_base });
         if let (Some(openapi), Value::Object(http)) = (members.shift_remove("openapi"), &mut http) {
@@ -82,7 +112,12 @@ impl Service {
                 report.add(place, "Must have the member language.");
                 None
             }
-        }?;
+        };
+        // Some language, so that this fault hides no other.
+        let language = language.or_else(|| {
+            members.insert("language".to_owned(), UNDETERMINED.into());
+            LanguageTag::parse(UNDETERMINED).ok()
+        })?;
         let translations = translations
             .map(|value| read_translations(report, &place.key("translations"), value, &language))
             .unwrap_or_default();
@@ -92,6 +127,8 @@ impl Service {
             translations,
             http,
             endpoint_base,
+            authentication: authentication.unwrap_or_default(),
+            auth_expands: auth_expands.unwrap_or_default(),
         };
         for language in service.languages() {
             service.check(report, place, language);
@@ -102,7 +139,7 @@ impl Service {
     /// Validates the document of one language; its faults are placed where the manifest has the member.
     fn check(&self, report: &mut Report, place: &Place<'_>, language: &LanguageTag) {
         let required = [Operation::ListOfferings, Operation::GetOffering];
-        let Err(invalid) = self.document(language, &required) else {
+        let Err(invalid) = self.document(language, &required, None) else {
             return;
         };
         let translation = self.translation(language);
@@ -140,6 +177,30 @@ impl Service {
         self.endpoint_base.trim_end_matches('/')
     }
 
+    /// Whether there is a document for OpenAPI Actions that name none themselves (ODP §4).
+    pub fn has_openapi(&self) -> bool {
+        self.http.get("openapi").is_some()
+    }
+
+    /// Whether an operation wants authentication (ODP §2).
+    pub fn authentication(&self, operation: Operation) -> Authentication {
+        let named = self
+            .authentication
+            .iter()
+            .find(|(name, _)| *name == operation);
+        named.map_or(Authentication::NotRequired, |(_, wanted)| *wanted)
+    }
+
+    /// Whether responses of an operation tell the anonymous that authentication can expand them (ODP §3).
+    pub fn auth_expands(&self, operation: Operation) -> bool {
+        self.auth_expands.contains(&operation)
+    }
+
+    /// Whether Agents can enroll here, by AEP (ODP §13).
+    pub fn enrollment(&self) -> bool {
+        has_enrollment(&self.members)
+    }
+
     fn translation(&self, language: &LanguageTag) -> Option<&Map<String, Value>> {
         if *language == self.language {
             return None;
@@ -154,6 +215,7 @@ impl Service {
         &self,
         language: &LanguageTag,
         operations: &[Operation],
+        capabilities: Option<&Capabilities>,
     ) -> Result<ServiceDocument, Invalid> {
         let mut map = Map::new();
         map.insert("odp_version".to_owned(), "1.0".into());
@@ -167,22 +229,85 @@ impl Service {
         map.insert("http".to_owned(), self.http.clone());
         let operations: Vec<Value> = operations
             .iter()
-            .map(
-                |operation| json!({ "name": operation.as_str(), "authentication": "not-required" }),
-            )
+            .map(|operation| {
+                let authentication = self.authentication(*operation).as_str();
+                json!({ "name": operation.as_str(), "authentication": authentication })
+            })
             .collect();
         map.insert("operations".to_owned(), operations.into());
-        let value = Value::Object(map);
+        let mut value = Value::Object(map);
         // The longest list of operations and capabilities still to come has room in the last quarter.
         let most = limits::SERVICE_DOCUMENT_BYTES / 4 * 3;
-        if crate::render::bytes(&value).len() > most {
+        let bytes = crate::render::bytes(&value).len();
+        if bytes > most {
             return Err(Invalid::one(
                 "",
                 format!("Must take at most {most} bytes in a Service Document."),
             ));
         }
+        let room = limits::SERVICE_DOCUMENT_BYTES - bytes - MEMBER.len() - "\"\":,".len();
+        let advertised = capabilities
+            .and_then(|capabilities| capabilities.advertise(self.endpoint_base(), room));
+        if let (Some(advertised), Value::Object(map)) = (advertised, &mut value) {
+            map.insert(MEMBER.to_owned(), advertised);
+        }
         ServiceDocument::validate(value)
     }
+}
+
+fn has_enrollment(members: &Map<String, Value>) -> bool {
+    let protocols = members.get("protocols");
+    protocols.is_some_and(|protocols| protocols.get("enrollment").is_some())
+}
+
+/// `authentication`: a table from operations to what they want.
+fn read_authentication(
+    report: &mut Report,
+    place: &Place<'_>,
+    value: Value,
+    members: &Map<String, Value>,
+) -> Option<Vec<(Operation, Authentication)>> {
+    let mut out = Vec::new();
+    for (name, value) in shape::object(report, place, value)? {
+        let place = place.key(&name);
+        let operation = read_operation(report, &place, &name);
+        let authentication = Authentication::read(report, &place, value);
+        let (Some(operation), Some(authentication)) = (operation, authentication) else {
+            continue;
+        };
+        if authentication == Authentication::NotRequired {
+            continue;
+        }
+        if !has_enrollment(members) {
+            report.add(
+                &place,
+                "Must be not-required, since no enrollment protocol is advertised: [service.protocols] has no enrollment.",
+            );
+            continue;
+        }
+        out.push((operation, authentication));
+    }
+    Some(out)
+}
+
+/// `auth_expands`: the operations, or `true` for all of them.
+fn read_operations(report: &mut Report, place: &Place<'_>, value: Value) -> Option<Vec<Operation>> {
+    if value == Value::Bool(true) {
+        return Some(Operation::ALL.to_vec());
+    }
+    let most = Operation::ALL.len();
+    shape::list(report, place, value, 1..=most, |report, place, value| {
+        let name = shape::string(report, place, value)?;
+        read_operation(report, place, &name)
+    })
+}
+
+fn read_operation(report: &mut Report, place: &Place<'_>, name: &str) -> Option<Operation> {
+    let operation = Operation::from_name(name);
+    if operation.is_none() {
+        report.add(place, "Is not an operation of the protocol.");
+    }
+    operation
 }
 
 fn read_translations(

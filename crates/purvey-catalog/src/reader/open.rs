@@ -125,6 +125,7 @@ pub fn open(sources: Vec<Source>, format: Option<Format>) -> Result<Reader, Read
         formats,
         next: 0,
         current: None,
+        headers: Vec::new(),
         progress: Progress {
             read: Arc::default(),
             total,
@@ -138,6 +139,7 @@ pub struct Reader {
     formats: Vec<Format>,
     next: usize,
     current: Option<Cutter>,
+    headers: Vec<Arc<Header>>,
     progress: Progress,
 }
 
@@ -157,6 +159,11 @@ impl Reader {
     /// Watches this reader from elsewhere.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
+    }
+
+    /// The headers of the tables that were read to their end, those without rows too.
+    pub fn headers(&self) -> &[Arc<Header>] {
+        &self.headers
     }
 
     /// The sources, in the order of [`Raw::source`].
@@ -212,7 +219,10 @@ impl Iterator for Reader {
                         content,
                     }));
                 }
-                Ok(None) => self.current = None,
+                Ok(None) => {
+                    self.headers.extend(cutter.header().cloned());
+                    self.current = None;
+                }
                 Err((line, reason)) => {
                     self.current = None;
                     return Some(Err(ReadError {
@@ -232,6 +242,14 @@ impl Cutter {
             lines: Lines::new(input, RECORD_BYTES, quoting),
             quoting,
             header: None,
+        }
+    }
+
+    /// The header of a table, once it was read.
+    fn header(&self) -> Option<&Arc<Header>> {
+        match self {
+            Self::Table { header, .. } => header.as_ref(),
+            Self::Json(_) | Self::Ndjson(_) => None,
         }
     }
 

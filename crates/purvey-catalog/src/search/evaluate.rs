@@ -30,6 +30,8 @@ impl<'a> Scoped<'a> {
 pub(crate) struct Matching {
     /// Match everything.
     pub(crate) all: Bitset,
+    /// Expressions whose documents the cache had.
+    pub(crate) remembered: u32,
     /// Match everything but the expressions of a filter, for each refined filter that has some.
     beside: Vec<(CapabilityId, Bitset)>,
 }
@@ -56,8 +58,9 @@ pub(crate) fn evaluate(
     let (own, shared): (Vec<_>, Vec<_>) = filters
         .iter()
         .partition(|expression| is_refined(expression.id()));
+    let mut remembered = 0;
     for expression in shared {
-        narrow(scoped, cache, expression, &mut base);
+        remembered += narrow(scoped, cache, expression, &mut base);
     }
     let mut sets: Vec<(&CapabilityId, Bitset)> = Vec::new();
     for expression in own {
@@ -68,7 +71,7 @@ pub(crate) fn evaluate(
                 sets.len() - 1
             }
         };
-        narrow(scoped, cache, expression, &mut sets[at].1);
+        remembered += narrow(scoped, cache, expression, &mut sets[at].1);
     }
     let mut rights = vec![base.clone()];
     for (_, set) in sets.iter().skip(1).rev() {
@@ -85,32 +88,37 @@ pub(crate) fn evaluate(
         }
         all.and(&set);
     }
-    Matching { all, beside }
+    Matching {
+        all,
+        remembered,
+        beside,
+    }
 }
 
+/// Returns the number of expressions that the cache had: one or none.
 fn narrow(
     scoped: Scoped<'_>,
     cache: &FilterCache,
     expression: &FilterExpression,
     set: &mut Bitset,
-) {
+) -> u32 {
     let condition = expression.condition();
     let Some(column) = scoped.column(expression.id()) else {
         // Nobody has a value.
         if *condition != Condition::Exists(false) {
             set.clear();
         }
-        return;
+        return 0;
     };
     let selection = column.select(condition);
     if selection == Selection::Nothing {
         set.clear();
-        return;
+        return 0;
     }
     let key = FilterCache::key(column, condition);
     if let Some(selected) = cache.get(&key) {
         set.and(&selected);
-        return;
+        return 1;
     }
     if set.count() < set.len() / PROBE_COST {
         let out: Vec<u32> = set
@@ -118,9 +126,10 @@ fn narrow(
             .filter(|ordinal| !column.is_selected(&selection, *ordinal))
             .collect();
         out.into_iter().for_each(|ordinal| set.remove(ordinal));
-        return;
+        return 0;
     }
     let selected = Arc::new(column.selected_documents(&selection));
     set.and(&selected);
     cache.put(key, &selected);
+    0
 }

@@ -5,6 +5,7 @@ use purvey_odp::identity::{CapabilityId, LocalId};
 use purvey_odp::pointer::Pointer;
 use purvey_odp::value::{Scalar, ScalarType};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// Names a column: a filter, and the Collection that defines it unless the Service does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,6 +61,29 @@ impl Mapping {
     /// Their type.
     pub fn scalar_type(&self) -> ScalarType {
         self.scalar_type
+    }
+
+    /// Whether values may be names of Collections: then a caller who does not see all of these is not shown all values.
+    pub fn names_collections(&self) -> bool {
+        let mut pointers = self.pointers.iter();
+        pointers.any(|pointer| pointer.tokens().next() == Some("collection_ids"))
+    }
+
+    /// Whether values are strings from `/collection_ids` alone.
+    fn is_membership(&self) -> bool {
+        let mut pointers = self.pointers.iter();
+        self.scalar_type == ScalarType::String
+            && pointers.all(|pointer| pointer.as_str() == "/collection_ids")
+    }
+
+    /// The value, as JSON text, that each of these Collections is in a column; `None` when values may come from elsewhere too.
+    pub(crate) fn collection_texts<'c>(
+        &self,
+        collections: impl Iterator<Item = &'c str>,
+    ) -> Option<HashSet<Vec<u8>>> {
+        let text = |id: &str| Value::from(id).to_string().into_bytes();
+        self.is_membership()
+            .then(|| collections.map(text).collect())
     }
 
     /// The mapped set of an Offering in its Full form: each value once, ascending. An array gives its elements; what is not of the filter's type

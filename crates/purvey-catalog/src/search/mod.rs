@@ -13,6 +13,7 @@ pub mod query;
 pub mod refine;
 mod sort;
 pub mod text;
+pub mod trace;
 
 pub use bitset::Bitset;
 pub use cache::FilterCache;
@@ -21,3 +22,4 @@ pub use mapping::{ColumnName, Mapping};
 pub use query::{After, Hit, Hits, Ids, Members, Order, Query, SearchIndex, SearchSegment};
 pub use refine::Plan;
 pub use text::{Resume, TextMatch};
+pub use trace::{RefinementTrace, SegmentTrace, Trace};

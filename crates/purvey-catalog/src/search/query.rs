@@ -7,6 +7,7 @@ use super::evaluate::{Matching, Scoped, evaluate};
 use super::refine::{self, Plan, Tally};
 use super::sort::{Place, RankedKey, Ranking, START};
 use super::text::{Resume, TextMatch};
+use super::trace::{RefinementTrace, SegmentTrace, Trace, Watch};
 use crate::Error;
 use crate::segment::Segment;
 use parking_lot::Mutex;
@@ -152,6 +153,8 @@ pub struct After<'a> {
     pub id: &'a str,
     /// Its score, when the order is that of relevance.
     pub score: f32,
+    /// The place of its segment and its ordinal there, where they are known; else the document is looked for among the living.
+    pub place: Option<(usize, u32)>,
 }
 
 /// A document that was found.
@@ -198,6 +201,14 @@ impl SearchIndex {
     /// # Errors
     /// [`Error::CursorInvalid`] when the document to go on after does not exist and its values are needed; errors of the text index.
     pub fn search(&self, query: &Query<'_>) -> Result<Hits, Error> {
+        self.search_traced(query, &mut Trace::default())
+    }
+
+    /// As [`search`](Self::search), noting how.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn search_traced(&self, query: &Query<'_>, trace: &mut Trace) -> Result<Hits, Error> {
         let keys = match query.order {
             Order::Keys(keys) => keys,
             Order::Id | Order::Relevance => &[],
@@ -217,17 +228,33 @@ impl SearchIndex {
         tallies.resize_with(query.refinements.len(), Vec::new);
         let mut found = Vec::with_capacity(self.segments.len());
         for (at, segment) in self.segments.iter().enumerate() {
+            let mut watch = Watch::start();
             let text = query.text.filter(|_| !by_text_alone);
             let Some(base) = segment.base(at, query.scope, text)? else {
                 found.push(Vec::new());
                 continue;
             };
+            let mut noted = SegmentTrace {
+                segment: at,
+                documents: base.len(),
+                candidates: base.count(),
+                scope_us: watch.lap(),
+                ..SegmentTrace::default()
+            };
             let scoped = segment.scoped(query.collection);
             let is_refined = |id: &_| query.refinements.iter().any(|refined| refined.id() == id);
             let matching = evaluate(scoped, &self.cache, query.filters, is_refined, base);
+            noted.matching = matching.all.count();
+            noted.remembered = matching.remembered;
+            noted.filters_us = watch.lap();
             for (definition, tallies) in query.refinements.iter().zip(&mut tallies) {
-                tallies.extend(segment.tally(scoped, definition, &matching, query.plan));
+                let tally = segment.tally(scoped, definition, &matching, query.plan);
+                if let Some((tally, counted)) = tally {
+                    tallies.push(tally);
+                    noted.refinements.push(counted);
+                }
             }
+            noted.refinements_us = watch.lap();
             let limit = query.limit + 1;
             let next = query
                 .after
@@ -250,17 +277,22 @@ impl SearchIndex {
                 }
             };
             found.push(best);
+            noted.order_us = watch.lap();
+            trace.segments.push(noted);
         }
+        let mut watch = Watch::start();
         let mut documents = self.merge(&rankings, &found, query.limit + 1);
         let more = documents.len() > query.limit;
         documents.truncate(query.limit);
         let refinements = query.refinements.iter().zip(&tallies);
+        let refinements = refinements
+            .filter_map(|(definition, tallies)| refine::group(definition, tallies))
+            .collect();
+        trace.unite_us = watch.lap();
         Ok(Hits {
             documents,
             more,
-            refinements: refinements
-                .filter_map(|(definition, tallies)| refine::group(definition, tallies))
-                .collect(),
+            refinements,
         })
     }
 
@@ -277,15 +309,20 @@ impl SearchIndex {
         if keys == 0 {
             return Ok(Some(Vec::new()));
         }
-        let found = self
-            .segments
-            .iter()
-            .zip(rankings)
-            .find_map(|(segment, ranking)| {
+        let living = || {
+            let segments = self.segments.iter().enumerate();
+            let mut living = segments.filter_map(|(at, segment)| {
                 let ordinal = segment.ids.find(after.id)?;
-                segment.live.contains(ordinal).then_some((ranking, ordinal))
+                segment.live.contains(ordinal).then_some((at, ordinal))
             });
-        let (ranking, ordinal) = found.ok_or(Error::CursorInvalid)?;
+            living.next()
+        };
+        let (at, ordinal) = after.place.or_else(living).ok_or(Error::CursorInvalid)?;
+        let known = self.segments.get(at);
+        let ranking = rankings
+            .get(at)
+            .filter(|_| known.is_some_and(|segment| ordinal < segment.live.len()))
+            .ok_or(Error::CursorInvalid)?;
         let keys = ranking.keys.iter();
         Ok(Some(keys.map(|key| key.value(ordinal)).collect()))
     }
@@ -377,7 +414,7 @@ impl SearchSegment {
         definition: &FilterDefinition,
         matching: &Matching,
         forced: Option<Plan>,
-    ) -> Option<Tally<'a>> {
+    ) -> Option<(Tally<'a>, RefinementTrace)> {
         let column = scoped.column(definition.id())?;
         let set = matching.beside(definition.id());
         let count = set.count();
@@ -392,6 +429,12 @@ impl SearchSegment {
             Plan::Totals | Plan::Complement => self.totals(column),
             Plan::Iterate | Plan::Scan => Arc::default(),
         };
-        Some(Tally::new(column, plan, set, &self.live, &totals))
+        let counted = RefinementTrace {
+            filter_id: definition.id().as_str().to_owned(),
+            plan,
+            documents: count,
+            values: column.values(),
+        };
+        Some((Tally::new(column, plan, set, &self.live, &totals), counted))
     }
 }

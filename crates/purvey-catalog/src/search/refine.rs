@@ -17,7 +17,8 @@ const LOOKED_UP: usize = 4_096;
 const LANED: usize = 1_024;
 
 /// A way to count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Plan {
     /// Nothing narrows the segment: its totals are the counts.
     Totals,

@@ -104,6 +104,16 @@ impl Frame {
 
     /// Reads magic and format. The format is judged before any checksum: a newer one may compute it otherwise.
     pub(crate) fn head(&self, path: &Path, decoder: &mut Decoder<'_>) -> Result<(), Error> {
+        self.head_since(self.format, path, decoder).map(|_| ())
+    }
+
+    /// As [`Self::head`] for files whose formats from `oldest` on are read; returns the format.
+    pub(crate) fn head_since(
+        &self,
+        oldest: u32,
+        path: &Path,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<u32, Error> {
         if decoder.bytes(8) != Some(&self.magic) {
             return Err(corrupt(path, "it does not begin as such a file does"));
         }
@@ -113,7 +123,7 @@ impl Frame {
                 found,
                 supported: self.format,
             }),
-            Some(found) if found == self.format => Ok(()),
+            Some(found) if found >= oldest => Ok(found),
             Some(_) => Err(corrupt(path, "no such format was ever written")),
             None => Err(corrupt(path, "it is cut short")),
         }

@@ -1,9 +1,10 @@
 //! Merging segments: bytes are copied, never rendered again.
 
 use super::codec::corrupt;
-use super::{Region, Segment, SegmentId, SegmentWriter, Variant};
+use super::{Region, Segment, SegmentId, SegmentWriter, TextPlan, Variant};
 use crate::Error;
 use crate::fs::Durability;
+use crate::search::Columns;
 use purvey_odp::language::LanguageTag;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -17,10 +18,11 @@ const AHEAD_BYTES: u64 = 128 * 1024;
 const GONE: u32 = u32::MAX;
 
 /// Writes the live documents of `sources` (each with its dead) into one new segment; `None` when nothing is alive.
-/// No id may be alive in two sources.
+/// No id may be alive in two sources. With a plan the texts are indexed again, from the Full items that are copied anyway.
 pub(crate) fn merge(
     dir: &Path,
     sources: &[(&Segment, &RoaringBitmap)],
+    texts: Option<&TextPlan>,
     durability: Durability,
 ) -> Result<Option<SegmentId>, Error> {
     let mut table: Vec<LanguageTag> = Vec::new();
@@ -34,11 +36,17 @@ pub(crate) fn merge(
         languages.push(mapped);
     }
     let mut writer = SegmentWriter::create(dir, &table, durability)?;
+    if let Some(plan) = texts {
+        writer.index_text(plan)?;
+    }
     let mut heads: Vec<Head<'_>> = sources
         .iter()
         .map(|(segment, dead)| Head::new(segment, dead))
         .collect();
+    // Source and ordinal of each document.
+    let mut origins: Vec<(u32, u32)> = Vec::new();
     while let Some(at) = smallest(&heads) {
+        origins.push((at as u32, heads[at].next));
         let head = &mut heads[at];
         let (segment, ordinal) = (head.segment, head.next);
         let map = |language: u16| {
@@ -49,7 +57,14 @@ pub(crate) fn merge(
         };
         let (terse, full, sums) = head.copier.document(ordinal)?;
         let language = segment.named_language(ordinal).map(map);
+        let text = texts.map(|plan| {
+            let full = serde_json::from_slice(full).map_err(|_| damaged(segment, ordinal))?;
+            Ok::<_, Error>(plan.prepare(&full))
+        });
         let new = writer.push_document(segment.id(ordinal), terse, full, language, sums)?;
+        if let Some(text) = text {
+            writer.push_text(text?)?;
+        }
         for (place, language) in segment.variant_languages(ordinal).enumerate() {
             let (terse, full, sums) = head.copier.variant(ordinal, place)?;
             let language = map(language);
@@ -80,6 +95,15 @@ pub(crate) fn merge(
         }
     }
     writer.set_postings(postings);
+    if sources.iter().all(|(segment, _)| segment.has_columns()) {
+        let columns: Result<Vec<_>, Error> = sources
+            .iter()
+            .map(|(segment, _)| segment.columns())
+            .collect();
+        let columns = columns?;
+        let columns: Vec<&Columns> = columns.iter().map(|columns| columns.as_ref()).collect();
+        writer.set_columns(Columns::merge(&columns, &origins)?);
+    }
     writer.finish().map(Some)
 }
 

@@ -2,8 +2,11 @@
 
 use super::codec::{Decoder, corrupt};
 use super::index::{Index, VariantPlace};
-use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId};
+use super::{FOOTER_BYTES, FRAME, HEADER_BYTES, SegmentId, WITH_TEXT};
 use crate::Error;
+use crate::search::Columns;
+use crate::text::TextIndex;
+use parking_lot::Mutex;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::offering::Representation;
 use roaring::RoaringBitmap;
@@ -11,6 +14,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// An open segment. Its file stays readable through the open handle when its name is removed.
@@ -19,9 +23,16 @@ pub struct Segment {
     path: PathBuf,
     file: File,
     index: Index,
-    /// Where the Full items, Terse items, variants, sums and the index begin, and where the index ends.
-    starts: [u64; 6],
+    /// Where the Full items, Terse items, variants, sums, columns and the index begin, and where the index ends.
+    starts: [u64; 7],
+    footer_bytes: u64,
+    /// Read when first wanted.
+    columns: Mutex<Option<Arc<Columns>>>,
+    text: Option<Arc<TextIndex>>,
 }
+
+/// The footer of format 1 lacks the length of the columns and the flags.
+const FIRST_FOOTER_BYTES: u64 = FOOTER_BYTES - 16;
 
 /// Items that lie in one file next to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,28 +62,37 @@ impl Segment {
         let file = File::open(&path).map_err(Error::io(&path))?;
         let len = file.metadata().map_err(Error::io(&path))?.len();
         let mut header = [0; HEADER_BYTES as usize];
-        if len < HEADER_BYTES + FOOTER_BYTES {
+        if len < HEADER_BYTES + FIRST_FOOTER_BYTES {
             return Err(corrupt(&path, "it is cut short"));
         }
         file.read_exact_at(&mut header, 0)
             .map_err(Error::io(&path))?;
-        FRAME.head(&path, &mut Decoder(&header))?;
-        let mut footer = [0; FOOTER_BYTES as usize];
-        file.read_exact_at(&mut footer, len - FOOTER_BYTES)
+        let format = FRAME.head_since(1, &path, &mut Decoder(&header))?;
+        let footer_bytes = match format {
+            1 => FIRST_FOOTER_BYTES,
+            _ => FOOTER_BYTES,
+        };
+        let footer_start = len
+            .checked_sub(footer_bytes)
+            .filter(|start| *start >= HEADER_BYTES)
+            .ok_or_else(|| corrupt(&path, "it is cut short"))?;
+        let mut footer = vec![0; footer_bytes as usize];
+        file.read_exact_at(&mut footer, footer_start)
             .map_err(Error::io(&path))?;
-        let (lens, index_sum) =
-            read_footer(&footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
-        let mut starts = [HEADER_BYTES; 6];
+        let footer =
+            read_footer(format, &footer).ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
+        let (lens, flags, index_sum) = footer;
+        let mut starts = [HEADER_BYTES; 7];
         for (at, len) in lens.iter().enumerate() {
             starts[at + 1] = starts[at]
                 .checked_add(*len)
                 .ok_or_else(|| corrupt(&path, "its footer is damaged"))?;
         }
-        if starts[5].checked_add(FOOTER_BYTES) != Some(len) {
+        if starts[6] != footer_start {
             return Err(corrupt(&path, "its length does not match"));
         }
-        let mut bytes = vec![0; usize::try_from(lens[4]).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut bytes, starts[4])
+        let mut bytes = vec![0; usize::try_from(lens[5]).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, starts[5])
             .map_err(Error::io(&path))?;
         if xxh3_64(&bytes) != index_sum {
             return Err(corrupt(&path, "the checksum of its index does not match"));
@@ -82,12 +102,26 @@ impl Segment {
         if index.region_lens() != lens[..3] || sums != lens[3] {
             return Err(corrupt(&path, "its parts do not match its index"));
         }
+        let text = match flags & WITH_TEXT {
+            0 => None,
+            _ => {
+                let text_path = id.text_path(dir);
+                let text = TextIndex::open(&text_path)?;
+                if text.documents() as usize != index.ids.len() {
+                    return Err(corrupt(&text_path, "it does not match its segment"));
+                }
+                Some(Arc::new(text))
+            }
+        };
         Ok(Self {
             id,
             path,
             file,
             index,
             starts,
+            footer_bytes,
+            columns: Mutex::default(),
+            text,
         })
     }
 
@@ -106,9 +140,42 @@ impl Segment {
         self.len() == 0
     }
 
-    /// Size of its file, in bytes.
+    /// Size of its file, in bytes, without its text index.
     pub fn disk_bytes(&self) -> u64 {
-        self.starts[5] + FOOTER_BYTES
+        self.starts[6] + self.footer_bytes
+    }
+
+    /// Whether it was written with search columns.
+    pub fn has_columns(&self) -> bool {
+        self.starts[4] < self.starts[5]
+    }
+
+    /// The text index beside it.
+    pub fn text(&self) -> Option<&Arc<TextIndex>> {
+        self.text.as_ref()
+    }
+
+    /// The search columns; read and checked when first asked for, then kept.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], also when the segment has none; [`Error::Format`]; [`Error::Io`].
+    pub fn columns(&self) -> Result<Arc<Columns>, Error> {
+        let mut known = self.columns.lock();
+        if let Some(columns) = &*known {
+            return Ok(Arc::clone(columns));
+        }
+        if !self.has_columns() {
+            return Err(self.lacks("it has no search columns"));
+        }
+        let mut bytes = Vec::new();
+        self.read(&(self.starts[4]..self.starts[5]), &mut bytes)?;
+        let columns = Columns::decode(&self.path, &bytes)?;
+        if columns.documents() != self.len() {
+            return Err(corrupt(&self.path, "its columns do not match its index"));
+        }
+        let columns = Arc::new(columns);
+        *known = Some(Arc::clone(&columns));
+        Ok(columns)
     }
 
     /// The ordinal of a document.
@@ -162,6 +229,13 @@ impl Segment {
         let named = &self.index.named;
         let at = named.binary_search_by_key(&ordinal, |entry| entry.0).ok()?;
         named.get(at).map(|entry| entry.1)
+    }
+
+    /// Every document that names a language, and every variant, with the index of the language in the table.
+    pub(crate) fn named_entries(&self) -> impl Iterator<Item = (u32, u16)> {
+        let variants = self.index.variants.iter();
+        let variants = variants.map(|variant| (variant.ordinal, variant.language));
+        self.index.named.iter().copied().chain(variants)
     }
 
     /// The languages of a document's variants, in the order in which they were written.
@@ -223,16 +297,21 @@ impl Segment {
         self.read(&self.span(representation.into(), ordinal, ordinal), out)
     }
 
+    /// What is wrong with the segment as a whole.
+    pub(crate) fn lacks(&self, detail: &str) -> Error {
+        corrupt(&self.path, detail)
+    }
+
     /// Where the sums begin in the file.
     pub(super) fn sums_start(&self) -> u64 {
         self.starts[3]
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads everything: order of ids and sum of every item.
+    /// Reads everything: order of ids, sum of every item, search columns, text index.
     ///
     /// # Errors
     /// [`Error::Corrupt`] names the first document that is damaged; [`Error::Io`].
@@ -244,6 +323,12 @@ impl Segment {
                     format!("{} is out of order", self.id(ordinal)),
                 ));
             }
+        }
+        if self.has_columns() {
+            self.columns()?;
+        }
+        if let Some(text) = &self.text {
+            text.verify()?;
         }
         let mut copier = super::merge::Copier::new(self);
         for ordinal in 0..self.len() {
@@ -262,14 +347,21 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-fn read_footer(footer: &[u8]) -> Option<([u64; 5], u64)> {
+/// Lengths of the six parts, flags, and the sum of the index.
+fn read_footer(format: u32, footer: &[u8]) -> Option<([u64; 6], u64, u64)> {
     let (content, sum) = footer.split_at_checked(footer.len() - 8)?;
     let sum = Decoder(sum).u64()?;
     let mut decoder = Decoder(content);
-    let mut lens = [0; 5];
-    for len in &mut lens {
-        *len = decoder.u64()?;
+    let mut lens = [0; 6];
+    for (at, len) in lens.iter_mut().enumerate() {
+        if format > 1 || at != 4 {
+            *len = decoder.u64()?;
+        }
     }
+    let flags = match format {
+        1 => 0,
+        _ => decoder.u64()?,
+    };
     let index_sum = decoder.u64()?;
-    (xxh3_64(content) == sum).then_some((lens, index_sum))
+    (xxh3_64(content) == sum && flags & !WITH_TEXT == 0).then_some((lens, flags, index_sum))
 }

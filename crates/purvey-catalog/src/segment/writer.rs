@@ -2,9 +2,11 @@
 
 use super::codec::corrupt;
 use super::index::Index;
-use super::{FRAME, HEADER_BYTES, ITEM_BYTES, SegmentId};
+use super::{FRAME, HEADER_BYTES, ITEM_BYTES, SegmentId, TextPlan, WITH_TEXT};
 use crate::Error;
 use crate::fs::{Durability, TEMPORARY, beside};
+use crate::search::Columns;
+use crate::text::{Prepared, TextWriter};
 use purvey_odp::language::LanguageTag;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
@@ -29,7 +31,7 @@ pub struct Entry<'a> {
     /// Index, in the segment's language table, of the language that the item names in `language`; `None` when it names none: then it is in the table's
     /// first.
     pub language: Option<u16>,
-    /// Collections that it is a direct member of.
+    /// Collections that it is a direct member of, or the parents of a Collection; and, under keys that no Collection has, who may see it.
     pub postings: &'a [&'a str],
 }
 
@@ -54,6 +56,8 @@ pub struct SegmentWriter {
     full: Part,
     terse: Part,
     variants: Option<Part>,
+    columns: Option<Columns>,
+    text: Option<TextWriter>,
     last_id: Option<String>,
 }
 
@@ -89,6 +93,8 @@ impl SegmentWriter {
             full,
             terse: Part::create(beside(&id.path(dir), "terse.tmp"))?,
             variants: None,
+            columns: None,
+            text: None,
             last_id: None,
         };
         let mut header = FRAME.magic.to_vec();
@@ -211,6 +217,33 @@ impl SegmentWriter {
         Ok(())
     }
 
+    /// Begins a text index beside the segment; then every document is followed by its [text](Self::push_text).
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn index_text(&mut self, plan: &TextPlan) -> Result<(), Error> {
+        let path = self.id.text_path(&self.dir);
+        let writer = TextWriter::create(&path, plan.config(), self.durability.clone())?;
+        self.text = Some(writer);
+        Ok(())
+    }
+
+    /// Adds the text of the document that was added last; without a text index nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when it was prepared for other fields; [`Error::Io`].
+    pub fn push_text(&mut self, text: Prepared) -> Result<(), Error> {
+        match &mut self.text {
+            Some(writer) => writer.push(text),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the search columns over all documents; without them the segment cannot be searched.
+    pub fn set_columns(&mut self, columns: Columns) {
+        self.columns = Some(columns);
+    }
+
     pub(super) fn set_postings(&mut self, postings: BTreeMap<String, RoaringBitmap>) {
         self.index.postings = postings;
     }
@@ -227,7 +260,7 @@ impl SegmentWriter {
     /// Completes the file; its contents are durable, its name when the generation is published.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Conflict`] when more Collections or languages were used than the format can hold.
+    /// [`Error::Io`]; [`Error::Conflict`] when more Collections or languages were used than the format can hold, or the columns are over other documents.
     pub fn finish(mut self) -> Result<SegmentId, Error> {
         for members in self.index.postings.values_mut() {
             members.optimize();
@@ -236,20 +269,34 @@ impl SegmentWriter {
             .index
             .encode()
             .ok_or_else(|| conflict("a table of the segment is full".to_owned()))?;
+        let flags = if self.text.is_some() { WITH_TEXT } else { 0 };
+        if let Some(text) = self.text.take() {
+            text.finish()?;
+        }
         self.full.append(&mut self.terse)?;
         if let Some(variants) = &mut self.variants {
             self.full.append(variants)?;
         }
+        let columns = match &self.columns {
+            Some(columns) if columns.documents() as usize != self.len() => {
+                return Err(conflict("the columns are over other documents".to_owned()));
+            }
+            Some(columns) => columns.encode()?,
+            None => Vec::new(),
+        };
         let mut footer = Vec::new();
         for len in self.index.region_lens() {
             footer.extend(len.to_le_bytes());
         }
-        footer.extend((self.sums.len() as u64).to_le_bytes());
-        footer.extend((index.len() as u64).to_le_bytes());
+        for part in [&self.sums, &columns, &index] {
+            footer.extend((part.len() as u64).to_le_bytes());
+        }
+        footer.extend(flags.to_le_bytes());
         footer.extend(xxh3_64(&index).to_le_bytes());
         footer.extend(xxh3_64(&footer).to_le_bytes());
-        self.full.write(&self.sums)?;
-        self.full.write(&index)?;
+        for part in [&self.sums, &columns, &index] {
+            self.full.write(part)?;
+        }
         self.full.write(&footer)?;
         self.full.flush()?;
         self.durability

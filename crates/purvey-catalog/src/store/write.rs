@@ -44,10 +44,12 @@ pub struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    pub(super) fn begin(connection: &'a mut Connection) -> Result<Self, Error> {
+    /// Begins it; in a database that is no store yet, a store with the manifest `first` is part of it.
+    pub(super) fn begin(connection: &'a mut Connection, first: &[u8]) -> Result<Self, Error> {
         let tx = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(busy)?;
+        super::create(&tx, first)?;
         let head = read::head(&tx)?;
         Ok(Self {
             tx,

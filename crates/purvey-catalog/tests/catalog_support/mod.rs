@@ -1,9 +1,9 @@
 //! A small catalog for tests.
 #![allow(dead_code, reason = "every test file uses its part")]
 
-use purvey_catalog::Error;
 use purvey_catalog::catalog::{Catalog, ListRequest, Listing, Options, Page};
 use purvey_catalog::manifest::Manifest;
+use purvey_catalog::{Access, Error};
 use purvey_odp::language::AcceptLanguage;
 use purvey_odp::offering::Representation;
 use serde_json::{Value, json};
@@ -72,6 +72,7 @@ pub(crate) fn first(catalog: &Catalog, operation: Listing, limit: u64) -> Result
         representation: Representation::Full,
         limit: Some(limit),
         accept_language: AcceptLanguage::default(),
+        access: Access::public(),
     })
 }
 
@@ -108,7 +109,11 @@ pub(crate) fn traverse(
         pages += 1;
         between(catalog, pages);
         match next {
-            Some(cursor) => page = catalog.resume(operation, &cursor).unwrap(),
+            Some(cursor) => {
+                page = catalog
+                    .resume(operation, &cursor, &Access::public())
+                    .unwrap()
+            }
             None => return all,
         }
     }

@@ -1,124 +1,123 @@
 //! The ODP paths: the Service Document, the operations below `http.endpoint_base`, attribute schemas.
 
+mod auth;
 pub(crate) mod problem;
 mod query;
 mod respond;
+mod search;
+mod target;
 
 pub(crate) use query::single as query_parameter;
+pub(crate) use respond::ALLOW_READ;
+pub(crate) use target::Target;
 
 use self::{
     problem::Failure,
     query::{ListQuery, Wanted},
-    respond::Media,
 };
-use crate::{Response, front::Refusal, v1};
+use crate::{Response, ServerConfig, front::Refusal, searches::Searches};
+use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header::ACCEPT_LANGUAGE, request::Parts};
-use purvey_catalog::catalog::{Catalog, Document, ListRequest, Listing, Page};
+use purvey_catalog::Access;
+use purvey_catalog::catalog::{Catalog, DefinitionPage, Document, ListRequest, Listing, Page};
 use purvey_odp::{
-    identity::ResourceType,
+    capability::Kind,
     language::{AcceptLanguage, LanguageTag},
     offering::Representation,
 };
+use std::sync::Arc;
 
-/// Path of the Service Document (ODP §2).
-const SERVICE_DOCUMENT: &str = "/.well-known/odp";
+/// The Service role over HTTP.
+pub(crate) struct Odp {
+    catalog: Catalog,
+    config: Arc<ServerConfig>,
+    searches: Searches,
+}
 
-/// Answers if the path is one of ours; the manifest in force decides which are.
-pub(crate) async fn answer(catalog: &Catalog, parts: &Parts) -> Option<Response> {
-    let path = parts.uri.path();
-    if v1::owns(path) {
-        return None;
-    }
-    let target = if path == SERVICE_DOCUMENT {
-        Target::Service
-    } else {
-        let snapshot = catalog.current();
-        let base = snapshot.manifest.endpoint_base().trim_end_matches('/');
-        match path.strip_prefix(base).and_then(Target::below) {
-            Some(target) => target,
-            None => match catalog.schema(path) {
-                Some(schema) => Target::Schema(schema),
-                // Below an endpoint base of its own everything is ours; below the root other surfaces may be.
-                None if !base.is_empty() && below(path, base) => Target::Nothing,
-                None => return None,
-            },
+impl Odp {
+    pub(crate) fn new(catalog: Catalog, config: Arc<ServerConfig>) -> Self {
+        Self {
+            searches: Searches::new(&config),
+            catalog,
+            config,
         }
-    };
-    Some(respond(catalog, parts, target).await)
-}
+    }
 
-fn below(path: &str, base: &str) -> bool {
-    path.strip_prefix(base)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
+    /// What a path names, if it is one of ours.
+    pub(crate) fn target<'a>(&self, path: &'a str) -> Option<Target<'a>> {
+        Target::of(&self.catalog, path)
+    }
 
-/// What a path names.
-#[derive(Debug, PartialEq)]
-enum Target<'a> {
-    Service,
-    List(Listing),
-    Get(ResourceType, &'a str),
-    Schema(Bytes),
-    Nothing,
-}
-
-impl<'a> Target<'a> {
-    /// The operation of a path below the endpoint base; `None` if there is none.
-    fn below(rest: &'a str) -> Option<Self> {
-        let rest = rest.strip_prefix('/')?;
-        let (kind, tail) = match rest.split_once('/') {
-            None => (rest, None),
-            Some((kind, tail)) => (kind, Some(tail)),
+    /// Answers a request for `target`; only a search looks at the body.
+    pub(crate) async fn answer(
+        &self,
+        parts: &Parts,
+        target: Target<'_>,
+        body: impl FnOnce() -> Body,
+    ) -> Response {
+        let method = &parts.method;
+        let allow = target.allow();
+        let result = match (method, &target) {
+            (_, Target::Nothing) => Err(Failure::NotFound),
+            (&Method::GET | &Method::HEAD, _) => self.read(parts, target).await,
+            (&Method::OPTIONS, _) => Ok(respond::options(allow)),
+            (&Method::POST, Target::Search(kind)) => {
+                search::begin(self, parts, *kind, body()).await
+            }
+            _ => Err(Failure::MethodNotAllowed { allow }),
         };
-        match (kind, tail) {
-            ("offerings", None) => Some(Self::List(Listing::Offerings)),
-            ("collections", None) => Some(Self::List(Listing::Collections)),
-            ("offerings", Some(id)) => Some(Self::Get(ResourceType::Offering, id)),
-            ("collections", Some(tail)) => Some(match tail.strip_suffix("/offerings") {
-                Some(id) => Self::List(Listing::CollectionOfferings(id.to_owned())),
-                None => Self::Get(ResourceType::Collection, tail),
-            }),
-            _ => None,
-        }
+        result.unwrap_or_else(|failure| failure.response(method))
+    }
+
+    async fn read(&self, parts: &Parts, target: Target<'_>) -> Result<Response, Failure> {
+        let (catalog, headers) = (&self.catalog, &parts.headers);
+        let query = parts.uri.query();
+        let target = match target {
+            Target::Search(kind) if !query::continues(query) => Target::Get(kind, "search"),
+            target => target,
+        };
+        let media = target.media();
+        let access = match target.operation() {
+            Some(operation) => auth::access(catalog, headers, operation)?,
+            None => Access::public(),
+        };
+        media.negotiate(headers)?;
+        let (body, language) = match target {
+            Target::Nothing => return Err(Failure::NotFound),
+            Target::Schema(body) => (body, None),
+            Target::Service => single(catalog.service_document(&languages(headers))?),
+            Target::Get(kind, id) => {
+                let wanted = query::retrieval(query).map_err(Failure::InvalidRequest)?;
+                let representation = representation(wanted, Representation::Full);
+                single(catalog.get(kind, id, representation, &languages(headers), &access)?)
+            }
+            Target::List(operation) => {
+                let query = query::list(query).map_err(Failure::InvalidRequest)?;
+                several(list(catalog, headers, operation, query, &access)?)
+            }
+            Target::Search(kind) => several(search::resume(self, parts, kind, &access).await?),
+            Target::Definitions(collection, kind) => {
+                several(definitions(catalog, collection, kind, query, &access)?)
+            }
+        };
+        Ok(respond::representation(&parts.method, headers, media, &access, language, body).await)
     }
 }
 
-async fn respond(catalog: &Catalog, parts: &Parts, target: Target<'_>) -> Response {
-    let method = &parts.method;
-    let result = match *method {
-        _ if target == Target::Nothing => Err(Failure::NotFound),
-        Method::GET | Method::HEAD => read(catalog, parts, target).await,
-        Method::OPTIONS => Ok(respond::options()),
-        // Search is a POST to a path which is otherwise a resource; it is not advertised, so it is not there.
-        Method::POST if matches!(target, Target::Get(_, "search")) => Err(Failure::NotFound),
-        _ => Err(Failure::MethodNotAllowed),
+fn definitions(
+    catalog: &Catalog,
+    collection: Option<&str>,
+    kind: Kind,
+    query: Option<&str>,
+    access: &Access,
+) -> Result<Page, Failure> {
+    let query = query::definitions(query).map_err(Failure::InvalidRequest)?;
+    let page = match &query {
+        ListQuery::First { limit, .. } => DefinitionPage::First { limit: *limit },
+        ListQuery::Continue { cursor } => DefinitionPage::Next(cursor),
     };
-    result.unwrap_or_else(|failure| failure.response(method))
-}
-
-async fn read(catalog: &Catalog, parts: &Parts, target: Target<'_>) -> Result<Response, Failure> {
-    let headers = &parts.headers;
-    let media = match target {
-        Target::Schema(_) => Media::Schema,
-        _ => Media::Document,
-    };
-    media.negotiate(headers)?;
-    let (body, language) = match target {
-        Target::Nothing => return Err(Failure::NotFound),
-        Target::Schema(body) => (body, None),
-        Target::Service => single(catalog.service_document(&languages(headers))?),
-        Target::Get(kind, id) => {
-            let wanted = query::retrieval(parts.uri.query()).map_err(Failure::InvalidRequest)?;
-            let representation = representation(wanted, Representation::Full);
-            single(catalog.get(kind, id, representation, &languages(headers))?)
-        }
-        Target::List(operation) => {
-            let query = query::list(parts.uri.query()).map_err(Failure::InvalidRequest)?;
-            several(list(catalog, headers, operation, query)?)
-        }
-    };
-    Ok(respond::representation(&parts.method, headers, media, language, body).await)
+    Ok(catalog.definitions(collection, kind, page, access)?)
 }
 
 fn list(
@@ -126,9 +125,10 @@ fn list(
     headers: &HeaderMap,
     operation: Listing,
     query: ListQuery<'_>,
+    access: &Access,
 ) -> Result<Page, Failure> {
     Ok(match query {
-        ListQuery::Continue { cursor } => catalog.resume(&operation, &cursor)?,
+        ListQuery::Continue { cursor } => catalog.resume(&operation, &cursor, access)?,
         ListQuery::First {
             representation: wanted,
             limit,
@@ -137,6 +137,7 @@ fn list(
             representation: representation(wanted, Representation::Terse),
             limit,
             accept_language: languages(headers),
+            access: access.clone(),
         })?,
     })
 }

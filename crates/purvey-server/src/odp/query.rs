@@ -33,6 +33,24 @@ pub(crate) enum Wanted {
 pub(crate) fn list(query: Option<&str>) -> Result<ListQuery<'_>, Vec<InvalidParam>> {
     let mut faults = Vec::new();
     let representation = representation(query, &mut faults);
+    page(query, representation, faults)
+}
+
+/// Reads the query of a sequence of definitions: `limit` and `cursor` at most once each, everything else ignored (ODP §5).
+pub(crate) fn definitions(query: Option<&str>) -> Result<ListQuery<'_>, Vec<InvalidParam>> {
+    page(query, None, Vec::new())
+}
+
+/// Whether there is a `cursor`, of whatever value.
+pub(crate) fn continues(query: Option<&str>) -> bool {
+    named(query, "cursor").next().is_some()
+}
+
+fn page(
+    query: Option<&str>,
+    representation: Option<Wanted>,
+    mut faults: Vec<InvalidParam>,
+) -> Result<ListQuery<'_>, Vec<InvalidParam>> {
     let limit = single(query, "limit", &mut faults);
     let cursor = single(query, "cursor", &mut faults);
     let limit = limit.and_then(|text| {
@@ -93,11 +111,8 @@ pub(crate) fn single<'a>(
     name: &'static str,
     faults: &mut Vec<InvalidParam>,
 ) -> Option<Cow<'a, str>> {
-    let mut found = query?
-        .split('&')
-        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-        .filter(|(key, _)| decode(key).as_deref() == Some(name));
-    let (_, value) = found.next()?;
+    let mut found = named(query, name);
+    let value = found.next()?;
     if found.next().is_some() {
         fault(faults, name, "Must be given at most once.");
         return None;
@@ -107,6 +122,16 @@ pub(crate) fn single<'a>(
         fault(faults, name, "Must be percent-encoded UTF-8.");
     }
     value
+}
+
+/// The values of the parameters `name`, as they were sent.
+fn named<'a>(query: Option<&'a str>, name: &'static str) -> impl Iterator<Item = &'a str> {
+    query
+        .unwrap_or_default()
+        .split('&')
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .filter(move |(key, _)| decode(key).as_deref() == Some(name))
+        .map(|(_, value)| value)
 }
 
 fn fault(faults: &mut Vec<InvalidParam>, name: &'static str, reason: &'static str) {

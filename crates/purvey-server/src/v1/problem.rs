@@ -149,9 +149,9 @@ pub(crate) struct Failure {
     pub(crate) code: Code,
     pub(crate) detail: Cow<'static, str>,
     pub(crate) errors: Vec<Fault>,
-    retry_after: Option<u64>,
-    per_second: Option<u32>,
-    etag: Option<HeaderValue>,
+    pub(super) retry_after: Option<u64>,
+    pub(super) per_second: Option<u32>,
+    pub(super) etag: Option<HeaderValue>,
 }
 
 impl Failure {

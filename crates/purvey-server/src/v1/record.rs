@@ -231,14 +231,18 @@ fn check_id(id: &str) -> Result<(), Failure> {
     }
 }
 
-/// Exactly one `Content-Type`, of this essence.
+/// Exactly one `Content-Type`, of this essence, and no content coding.
 pub(super) fn expect_media(headers: &HeaderMap, essence: &str) -> Result<(), Failure> {
-    let mut sent = headers.get_all(CONTENT_TYPE).iter();
-    let sent = match (sent.next(), sent.next()) {
-        (Some(value), None) => value.to_str().ok().and_then(media::essence),
-        _ => None,
-    };
-    if sent.as_deref() == Some(essence) {
+    if let Some(coding) = body::coding(headers) {
+        return Err(Failure {
+            detail: format!(
+                "The body has the content coding {coding:?}; send it without one (no Content-Encoding)."
+            )
+            .into(),
+            ..Failure::new(Code::UnsupportedMediaType)
+        });
+    }
+    if body::media(headers).as_deref() == Some(essence) {
         Ok(())
     } else {
         Err(Failure::new(Code::UnsupportedMediaType))
@@ -318,6 +322,8 @@ fn wait_for(catalog: &Catalog, generation: u64, time: Duration) -> bool {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
+    let span = tracing::Span::current();
+    let work = move || span.in_scope(work);
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "a write did not finish");
         Failure::new(Code::ServerError)

@@ -27,6 +27,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::convert::Infallible;
 use tokio::{sync::mpsc, time::timeout};
+use tracing::Instrument;
 
 /// Records of one transaction, at most.
 const BATCH: usize = 256;
@@ -64,7 +65,7 @@ pub(super) async fn records(State(context): State<Context>, request: Request) ->
         batch_bytes: 0,
         tally: Tally::default(),
     };
-    tokio::spawn(intake.run(request.into_body(), wait));
+    tokio::spawn(intake.run(request.into_body(), wait).in_current_span());
     let lines = stream::unfold(receiver, async |mut receiver| {
         let line: Bytes = receiver.recv().await?;
         Some((Ok::<_, Infallible>(line), receiver))
@@ -140,9 +141,11 @@ impl Intake {
                 None => {
                     // A caller that pauses gets its results meanwhile.
                     self.flush().await?;
-                    timeout(self.context.config.body_timeout, body::next(body))
-                        .await
-                        .unwrap_or(Err(body::BodyError::TimedOut))
+                    let next = timeout(self.context.config.body_timeout, body::next(body));
+                    tokio::select! {
+                        next = next => next.unwrap_or(Err(body::BodyError::TimedOut)),
+                        () = self.results.closed() => return Err(Stop::Gone),
+                    }
                 }
             };
             let piece = match piece {
@@ -217,7 +220,10 @@ impl Intake {
                     Ok(results) => results.next().map(|result| result.map_err(Failure::from)),
                     Err(failure) => Some(Err(failure.clone())),
                 };
-                let result = result.unwrap_or(Err(Failure::new(Code::ServerError)));
+                let result = result.unwrap_or_else(|| {
+                    tracing::error!(line, "the catalog gave no result for a record");
+                    Err(Failure::new(Code::ServerError))
+                });
                 result.map(|written| (kind, id, written))
             });
             self.tally.count(&result);

@@ -46,6 +46,59 @@ parent_ids = ["lamps"]
 
 const SCHEMA: &str = r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"watts":{"type":"integer"}}}"#;
 
+/// What can be searched for: a filter of each kind of comparison, one of them a Collection's own.
+const SEARCHABLE: &str = r#"
+[service]
+name = "Lamps"
+description = "Lamps and bulbs."
+language = "en"
+translations = { de = { description = "Lampen." } }
+
+[schemas]
+"/schemas/lamp.json" = "lamp.json"
+
+[[filters]]
+id = "watts"
+title = "Power"
+description = "Power in watts."
+type = "integer"
+operators = ["eq", "in", "gte", "lte", "exists"]
+refinable = true
+path = "/attributes/watts"
+
+[[filters]]
+id = "lamp-name"
+title = "Name"
+description = "The lamp's name."
+type = "string"
+operators = ["eq"]
+path = "/name"
+
+[[sorts]]
+id = "strongest"
+title = "Strongest"
+description = "Watts, largest first."
+keys = [{ filter_id = "watts", direction = "descending", missing = "last" }]
+
+[[collections]]
+id = "lamps"
+name = "Lamps"
+description = "All that shines."
+
+[[collections]]
+id = "desk"
+name = "Desk lamps"
+parent_ids = ["lamps"]
+
+  [[collections.filters]]
+  id = "reach"
+  title = "Reach"
+  description = "Reach in centimetres."
+  type = "integer"
+  operators = ["gte"]
+  path = "/attributes/reach"
+"#;
+
 /// A service with a catalog of `lamp-00`, `lamp-01` … of which every one is in `lamps`.
 pub struct Service {
     pub router: Router,
@@ -66,6 +119,22 @@ impl Service {
             catalog,
             directory,
         }
+    }
+
+    /// The same lamps under a manifest that lets them be searched.
+    pub fn searchable(config: ServerConfig) -> Self {
+        let service = Self::with(config);
+        let manifest = Manifest::parse_embedded(SEARCHABLE, &[("lamp.json", SCHEMA)]).unwrap();
+        service.catalog.set_manifest(&manifest).unwrap();
+        service.catalog.publish().unwrap();
+        service
+    }
+
+    /// A POST of a search.
+    pub async fn search(&self, path: &str, body: impl Into<Body>) -> Answer {
+        let fields = [("content-type", "application/odp+json")];
+        self.send(request(Method::POST, path, &fields, body.into()))
+            .await
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {

@@ -2,7 +2,7 @@
 
 use super::{print_json, progress::Bar};
 use crate::{
-    failure::{FAILED, Failure, IN_PART, say},
+    failure::{FAILED, Failure, IN_PART, must_be_directory, say},
     serve::read_manifest,
     text::harmless,
 };
@@ -11,6 +11,7 @@ use purvey_catalog::{
     import::{ImportOptions, ImportReport, OnError, Rejected, import},
     manifest::Manifest,
     reader::{Format, Source},
+    store::Store,
 };
 use std::{
     path::{Path, PathBuf},
@@ -74,6 +75,7 @@ enum OnBad {
 
 impl Import {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        must_be_directory(&self.data)?;
         let manifest = match &self.manifest {
             Some(path) => Arc::new(read_manifest(path)?),
             None => stored_manifest(&self.data)?,
@@ -132,7 +134,7 @@ impl Import {
 
 /// The manifest of the catalog that is there.
 fn stored_manifest(data: &Path) -> Result<Arc<Manifest>, Failure> {
-    if !data.join(purvey_catalog::store::FILE).is_file() {
+    if Store::open_existing(data)?.is_none() {
         return Err(
             Failure::usage("a new catalog needs a manifest").hint("name it with --manifest FILE")
         );
@@ -151,11 +153,11 @@ fn exit(report: &ImportReport, dry_run: bool) -> ExitCode {
 
 /// What the screen says at the end.
 fn summary(report: &ImportReport, options: &ImportOptions) -> Vec<String> {
-    let mut lines: Vec<String> = report.faults.iter().take(SHOWN).flat_map(reasons).collect();
-    let hidden = report.rejected.saturating_sub(SHOWN as u64);
-    if hidden > 0 {
-        lines.push(format!("… and {hidden} more"));
-    }
+    let doubts = report.warnings.iter().take(SHOWN).flat_map(reasons);
+    let mut lines: Vec<String> = doubts.map(|line| format!("warning: {line}")).collect();
+    more(&mut lines, report.doubtful);
+    lines.extend(report.faults.iter().take(SHOWN).flat_map(reasons));
+    more(&mut lines, report.rejected);
     if report.rejected > 0
         && let Some(rejects) = &options.rejects
     {
@@ -181,6 +183,14 @@ fn summary(report: &ImportReport, options: &ImportOptions) -> Vec<String> {
             .push("  hint: mend the record, or leave bad ones out with --on-error skip".to_owned());
     }
     lines
+}
+
+/// Says how many of `count` records were not shown.
+fn more(lines: &mut Vec<String>, count: u64) {
+    let hidden = count.saturating_sub(SHOWN as u64);
+    if hidden > 0 {
+        lines.push(format!("… and {hidden} more"));
+    }
 }
 
 fn reasons(rejected: &Rejected) -> Vec<String> {

@@ -1,12 +1,19 @@
 //! `purvey catalog`
 
+mod explain;
 mod export;
 mod import;
+mod keys;
 mod progress;
+mod token;
 
-use crate::failure::{FAILED, Failure, print, say};
+use crate::failure::{FAILED, Failure, must_be_directory, print, say};
 use clap::Subcommand;
-use purvey_catalog::catalog::{Catalog, Options, Stats};
+use purvey_catalog::{
+    catalog::{Catalog, Options, Stats},
+    index::Indexer,
+    store::Store,
+};
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -23,7 +30,15 @@ pub(crate) enum CatalogCommand {
     /// Show what a catalog holds
     Stats(Inspect),
     /// Verify a catalog: checksums, and every record against what is served
-    Check(Inspect),
+    Check(Check),
+    /// Show how a search is planned and where its time goes
+    Explain(explain::Explain),
+    /// The keys that seal continuations
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
+    /// Make, list and revoke the tokens of those who may see records with an audience
+    #[command(subcommand)]
+    Token(token::TokenCommand),
 }
 
 /// Which catalog, and how to say it.
@@ -37,19 +52,33 @@ pub(crate) struct Inspect {
     json: bool,
 }
 
+/// Which catalog to check.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    inspect: Inspect,
+    /// Build the index anew from the records first, for example when a file of it is damaged; servers may go on running
+    #[arg(long)]
+    rebuild: bool,
+}
+
 /// Does it.
 pub(crate) fn run(command: CatalogCommand) -> Result<ExitCode, Failure> {
     match command {
         CatalogCommand::Import(import) => import.run(),
         CatalogCommand::Export(export) => export.run(),
         CatalogCommand::Stats(inspect) => stats(&inspect),
-        CatalogCommand::Check(inspect) => check(&inspect),
+        CatalogCommand::Check(command) => check(&command),
+        CatalogCommand::Explain(explain) => explain.run(),
+        CatalogCommand::Keys(command) => keys::run(&command),
+        CatalogCommand::Token(command) => command.run(),
     }
 }
 
 /// Looking at a catalog creates none.
 fn must_exist(data: &Path) -> Result<(), Failure> {
-    if data.join(purvey_catalog::store::FILE).is_file() {
+    must_be_directory(data)?;
+    if Store::open_existing(data)?.is_some() {
         return Ok(());
     }
     let message = format_args!("--data {}: there is no catalog", data.display());
@@ -96,7 +125,16 @@ fn stats(inspect: &Inspect) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(inspect: &Inspect) -> Result<ExitCode, Failure> {
+fn check(command: &Check) -> Result<ExitCode, Failure> {
+    let inspect = &command.inspect;
+    if command.rebuild {
+        must_exist(&inspect.data)?;
+        let generation = Indexer::rebuild(&inspect.data, &Options::default())?;
+        say(format_args!(
+            "the index was built anew: generation {}",
+            generation.number()
+        ));
+    }
     let report = open(&inspect.data)?.check()?;
     if inspect.json {
         print_json(&report)?;

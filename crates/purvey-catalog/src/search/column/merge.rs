@@ -5,6 +5,7 @@ use super::writer::{Table, full};
 use super::{Column, ColumnWriter};
 use crate::Error;
 use purvey_odp::value::ScalarType;
+use std::collections::HashSet;
 
 impl Column {
     /// The column of a merged segment. `documents` names, for each of its documents in order, the source and the ordinal there; a source without the
@@ -51,6 +52,33 @@ impl Column {
         }
         let places: Vec<u32> = (0..united.keys.len() as u32).collect();
         Ok(table.finish(scalar_type, united.keys, united.texts, &places))
+    }
+}
+
+impl Column {
+    /// The same column without the values whose JSON texts are in `gone`.
+    ///
+    /// # Errors
+    /// As [`ColumnWriter::push`].
+    pub(crate) fn without(&self, gone: &HashSet<Vec<u8>>) -> Result<Self, Error> {
+        let (mut keys, mut texts) = (Strings::default(), Strings::default());
+        let mut places = Vec::with_capacity(self.values() as usize);
+        for code in 0..self.values() {
+            let kept = !gone.contains(self.text(code));
+            places.push(kept.then(|| keys.len() as u32));
+            if kept {
+                keys.push(self.key(code)).ok_or_else(full)?;
+                texts.push(self.text(code)).ok_or_else(full)?;
+            }
+        }
+        let mut table = Table::default();
+        for ordinal in 0..self.documents() {
+            let kept = self.codes(ordinal).filter_map(|code| places[code as usize]);
+            kept.for_each(|place| table.add(place));
+            table.end_document().ok_or_else(full)?;
+        }
+        let places: Vec<u32> = (0..keys.len() as u32).collect();
+        Ok(table.finish(self.scalar_type(), keys, texts, &places))
     }
 }
 

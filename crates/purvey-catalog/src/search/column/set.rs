@@ -4,6 +4,7 @@ use super::{Column, ColumnWriter};
 use crate::Error;
 use crate::search::mapping::{ColumnName, Mapping};
 use crate::segment::codec::{Decoder, Frame, corrupt, put_block, put_text};
+use purvey_odp::value::Scalar;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -114,7 +115,9 @@ impl Columns {
                 .map(|source| source.columns.get(name).map(Arc::as_ref))
                 .collect();
             let column = Column::merge(scalar_type, &parts, documents)?;
-            columns.insert(name.clone(), Arc::new(column));
+            if column.values() > 0 {
+                columns.insert(name.clone(), Arc::new(column));
+            }
         }
         Ok(Self {
             documents: documents.len() as u32,
@@ -147,21 +150,34 @@ impl<'a> ColumnsWriter<'a> {
     /// # Errors
     /// As [`ColumnWriter::push`].
     pub fn push(&mut self, full: &Value) -> Result<(), Error> {
-        for (mapping, writer) in &mut self.writers {
-            writer.push(&mapping.values(full))?;
+        let mappings = self.writers.iter().map(|(mapping, _)| mapping.values(full));
+        let values: Vec<_> = mappings.collect();
+        self.push_values(&values)
+    }
+
+    /// Adds the next Offering with its mapped sets, in the order of the mappings; a missing one is empty.
+    ///
+    /// # Errors
+    /// As [`ColumnWriter::push`].
+    pub fn push_values(&mut self, values: &[Vec<Scalar>]) -> Result<(), Error> {
+        for (at, (_, writer)) in self.writers.iter_mut().enumerate() {
+            writer.push(values.get(at).map_or(&[], Vec::as_slice))?;
         }
         self.documents += 1;
         Ok(())
     }
 
-    /// Completes the columns.
+    /// Completes the columns; those without any value are left out.
     ///
     /// # Errors
     /// As [`ColumnWriter::push`].
     pub fn finish(self) -> Result<Columns, Error> {
         let mut columns = BTreeMap::new();
         for (mapping, writer) in self.writers {
-            columns.insert(mapping.name().clone(), Arc::new(writer.finish()?));
+            let column = writer.finish()?;
+            if column.values() > 0 {
+                columns.insert(mapping.name().clone(), Arc::new(column));
+            }
         }
         Ok(Columns {
             documents: self.documents,

@@ -1,0 +1,48 @@
+//! Who asks: the context of a request to an operation.
+//!
+//! The Service Document and attribute schemas are public: they are the same for everybody, and `Authorization` counts for nothing there. Every
+//! operation takes a token that the operator made; whatever else is presented is refused, so that nobody mistakes the public part for all.
+
+use super::problem::Failure;
+use http::{HeaderMap, header::AUTHORIZATION};
+use purvey_catalog::{Access, catalog::Catalog};
+use purvey_odp::service::{Authentication, Operation};
+
+/// The context in which an operation is asked for (ODP §13).
+pub(super) fn access(
+    catalog: &Catalog,
+    headers: &HeaderMap,
+    operation: Operation,
+) -> Result<Access, Failure> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let presented = match (sent.next(), sent.next()) {
+        (None, _) => {
+            let manifest = catalog.manifest();
+            return match manifest.service().authentication(operation) {
+                Authentication::Required => Err(refusal(catalog, false)),
+                Authentication::NotRequired | Authentication::Optional => Ok(Access::public()),
+            };
+        }
+        (Some(one), None) => one.to_str().ok().and_then(bearer),
+        _ => None,
+    };
+    let known = match presented {
+        Some(token) => catalog.authenticate(token)?,
+        None => None,
+    };
+    known.ok_or_else(|| refusal(catalog, presented.is_some()))
+}
+
+fn refusal(catalog: &Catalog, invalid_token: bool) -> Failure {
+    Failure::NotAuthenticated {
+        invalid_token,
+        enrollment: catalog.manifest().service().enrollment(),
+    }
+}
+
+/// The token of `Bearer TOKEN`.
+fn bearer(credentials: &str) -> Option<&str> {
+    let (scheme, token) = credentials.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
