@@ -1,14 +1,18 @@
 //! Actions: what can follow discovery, made ready, and invoked only when a caller says so (ODP §4).
 
 mod compact;
+mod input;
 mod invoke;
 mod openapi;
+mod parameters;
 
-pub use invoke::{Answer, Input};
+pub use input::Input;
+pub use invoke::Answer;
 
 use crate::issue::Fault;
 use crate::service::Service;
 use crate::supporting::Supporting;
+use crate::{Code, Error};
 use compact::Compact;
 use http::Method;
 use openapi::{Document, OpenApi};
@@ -108,4 +112,9 @@ impl<'a> Resolver<'a> {
         self.documents.insert(url, read.clone());
         read
     }
+}
+
+/// An input that does not fit the Action.
+fn refused(message: impl Into<String>) -> Error {
+    Error::new(Code::InvalidRequest, message)
 }

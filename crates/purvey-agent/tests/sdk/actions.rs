@@ -7,7 +7,9 @@ use purvey_odp::action::CoreRelation;
 use serde_json::{Value, json};
 
 fn openapi(operations: Value) -> Value {
-    json!({"openapi": "3.1.1", "info": {"title": "Shop", "version": "1"}, "paths": operations})
+    let mut document = json!({"openapi": "3.1.1", "info": {"title": "Shop", "version": "1"}});
+    document["paths"] = operations;
+    document
 }
 
 fn action(id: &str, target: &Value) -> Value {

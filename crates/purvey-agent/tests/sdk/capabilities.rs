@@ -166,7 +166,7 @@ async fn a_linked_source_that_fails_is_not_there_and_text_search_works() {
                 f.on(
                     "GET /filters",
                     &definitions(&[filter("a"), json!({"id": "b"})], None),
-                )
+                );
             }),
             1,
             "INVALID",
@@ -178,7 +178,7 @@ async fn a_linked_source_that_fails_is_not_there_and_text_search_works() {
                 f.on(
                     "GET /filters",
                     &definitions(&[filter("a"), filter("a")], Some("/filters?2")),
-                )
+                );
             }),
             1,
             "INVALID",
@@ -206,7 +206,7 @@ async fn a_linked_source_that_fails_is_not_there_and_text_search_works() {
                 f.on(
                     "GET /filters",
                     &definitions(&[filter("a")], Some("/filters?2")),
-                )
+                );
             }),
             2,
             "UNAVAILABLE",
@@ -218,7 +218,7 @@ async fn a_linked_source_that_fails_is_not_there_and_text_search_works() {
                 f.on(
                     "GET /filters",
                     &definitions(&[filter("a")], Some("/filters")),
-                )
+                );
             }),
             1,
             "UNAVAILABLE",
@@ -230,7 +230,7 @@ async fn a_linked_source_that_fails_is_not_there_and_text_search_works() {
                 f.on(
                     "GET /filters",
                     &definitions(&[filter("a")], Some("https://other.example/2")),
-                )
+                );
             }),
             1,
             "INVALID",

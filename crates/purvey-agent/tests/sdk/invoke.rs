@@ -6,6 +6,7 @@ use purvey_agent::challenge::Demand;
 use purvey_agent::transport::{Class, Fetch};
 use purvey_agent::{Answer, Error, Input};
 use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
+use purvey_odp::problem::InvalidParam;
 use serde_json::{Value, json};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -123,7 +124,7 @@ async fn a_body_is_held_to_its_schema_before_it_is_sent() {
         let error = invoke(&fake, input).await.unwrap_err();
         assert_eq!(code(&error), "INVALID_REQUEST");
         assert_eq!(
-            error.invalid_params().first().map(|param| param.name()),
+            error.invalid_params().first().map(InvalidParam::name),
             place
         );
     }
@@ -373,7 +374,7 @@ async fn an_input_that_does_not_fit_the_operation_is_not_sent() {
         let error = invoke(&fake, input).await.unwrap_err();
         assert_eq!(code(&error), "INVALID_REQUEST", "{shown}");
         assert_eq!(
-            error.invalid_params().first().map(|param| param.name()),
+            error.invalid_params().first().map(InvalidParam::name),
             place,
             "{shown}"
         );
