@@ -74,21 +74,20 @@ fn is_fresh(binary: &Path) -> bool {
         return false;
     };
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    const MADE_OF: [&str; 6] = [
+    [
         "purvey",
         "purvey-agent",
         "purvey-catalog",
         "purvey-odp",
         "purvey-retry",
         "purvey-server",
-    ];
-    MADE_OF
-        .map(|name| format!("crates/{name}/src"))
-        .iter()
-        .map(String::as_str)
-        .chain(["Cargo.toml", "Cargo.lock", "catalogs"])
-        .filter_map(|path| newest(&project.join(path)))
-        .all(|changed| changed <= built)
+    ]
+    .map(|name| format!("crates/{name}/src"))
+    .iter()
+    .map(String::as_str)
+    .chain(["Cargo.toml", "Cargo.lock", "catalogs"])
+    .filter_map(|path| newest(&project.join(path)))
+    .all(|changed| changed <= built)
 }
 
 /// A command of the binary, with nothing of the caller's configuration.

@@ -72,6 +72,7 @@ mod issue;
 mod item;
 mod list;
 mod page;
+mod raw;
 mod retrieve;
 mod schema;
 mod search;

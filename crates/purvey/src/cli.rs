@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::{
+    agent::{self, AgentCommand},
     catalog::{self, CatalogCommand},
     check::{self, Check},
     failure::Failure,
@@ -17,7 +18,8 @@ use std::{path::PathBuf, process::ExitCode};
     version,
     arg_required_else_help = true,
     after_help = "Data goes to standard output, everything else to standard error.\n\
-        Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done but some records were rejected."
+        Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done but for some records or Services.\n\
+        Commands that read Services have further ones: see their help."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -41,6 +43,8 @@ enum Command {
     /// Import, export and look at catalogs
     #[command(subcommand)]
     Catalog(CatalogCommand),
+    #[command(flatten)]
+    Agent(AgentCommand),
     /// Check a deployed Service against the protocol
     #[command(after_help = check::AFTER_HELP)]
     Check(Check),
@@ -60,6 +64,7 @@ impl Cli {
                 serve::run(&settings.with_file(config.as_deref())?)
             }
             Command::Catalog(command) => catalog::run(command),
+            Command::Agent(command) => agent::run(command),
             Command::Check(check) => check.run(),
             Command::Mcp(mcp) => mcp.run(),
             Command::Completions { shell } => {

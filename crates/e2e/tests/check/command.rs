@@ -12,8 +12,12 @@ fn wrong_usage_is_refused() {
         command.arg("check").args(arguments);
         command
     };
-    fail(check(&["https://a.example/shop"]), 2, &["without a path"]);
-    fail(check(&["http://127.0.0.1:1"]), 2, &["https"]);
+    fail(
+        check(&["https://a.example/shop"]),
+        2,
+        &["its origin is https://a.example"],
+    );
+    fail(check(&["http://127.0.0.1:1"]), 2, &["--local"]);
     fail(
         check(&["a.example", "--max-requests", "0"]),
         2,

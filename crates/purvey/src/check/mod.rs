@@ -3,9 +3,7 @@
 mod print;
 pub(crate) mod reach;
 
-pub(crate) use print::safe as safe_text;
-
-use crate::failure::{FAILED, Failure, REJECTED, say};
+use crate::failure::{FAILED, Failure, IN_PART, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use purvey_agent::check::{Extent, Progress, Severity, check};
 use reach::Reach;
@@ -47,8 +45,9 @@ fn positive(text: &str) -> Result<usize, String> {
 
 impl Check {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        let origin = self.reach.origin(&self.origin);
-        let transport = Arc::new(self.reach.transport(Some(&origin))?);
+        let origin = self.reach.origin(&self.origin)?;
+        let transport = self.reach.transport(Some(&origin))?;
+        let transport = Arc::new(transport.build().map_err(Failure::new)?);
         let extent = Extent {
             requests: self.max_requests,
             pages: self.max_pages,
@@ -58,13 +57,13 @@ impl Check {
         let mut watch = |Progress { step, requests, .. }: Progress| {
             bar.set_message(format!("{requests} requests, {step}"));
         };
-        let outcome = runtime()?.block_on(check(transport, &origin, extent, &mut watch));
+        let outcome = runtime()?.block_on(check(transport, origin.as_str(), extent, &mut watch));
         bar.finish_and_clear();
         let outcome = outcome.map_err(Failure::usage)?;
         if self.json {
             print::json(&outcome)?;
         } else {
-            print::text(&outcome)?;
+            print::lines(&outcome)?;
         }
         let count = |severity| outcome.count(severity);
         say(format_args!(
@@ -78,7 +77,7 @@ impl Check {
         ));
         Ok(match outcome.worst() {
             Some(Severity::Error) => ExitCode::from(FAILED),
-            Some(Severity::Warning) => ExitCode::from(REJECTED),
+            Some(Severity::Warning) => ExitCode::from(IN_PART),
             Some(Severity::Note) | None => ExitCode::SUCCESS,
         })
     }

@@ -50,9 +50,10 @@ fn bytes(text: &str) -> Result<usize, String> {
 
 impl Mcp {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let origins: Vec<_> = self.origin.iter().map(|o| self.reach.origin(o)).collect();
+        let origins = self.origin.iter().map(|text| self.reach.origin(text));
+        let origins = origins.collect::<Result<Vec<_>, _>>()?;
         let only = match origins.as_slice() {
-            [only] => Some(only.as_str()),
+            [only] => Some(only),
             _ => None,
         };
         if self.reach.token_file.is_some() && only.is_none() {
@@ -62,7 +63,7 @@ impl Mcp {
         // Standard output is the protocol's.
         let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
         log.with_ansi(false).with_env_filter(self.log).init();
-        let transport = self.reach.builder(only)?;
+        let transport = self.reach.transport(only)?;
         let transport = transport.cache(Cache::memory(CACHE_BYTES));
         let agent = Agent::builder()
             .transport(transport.build().map_err(Failure::new)?)
@@ -74,6 +75,7 @@ impl Mcp {
         let server = Server::new(
             agent,
             Settings {
+                reach: self.reach,
                 origins,
                 allow_invoke: self.allow_invoke,
                 max_bytes: self.max_bytes,

@@ -1,6 +1,6 @@
 //! Results: bounded, clean, and what came from a Service apart from what we say.
 
-use crate::check::safe_text;
+use crate::text::harmless;
 use purvey_agent::{Error, Issue};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
@@ -119,9 +119,9 @@ fn clean_text(text: &str) -> String {
         .map(|line| match line.strip_suffix(kept) {
             Some(start) => {
                 let end = line.get(start.len()..).unwrap_or_default();
-                safe_text(start) + end
+                harmless(start) + end
             }
-            None => safe_text(line),
+            None => harmless(line),
         })
         .collect()
 }

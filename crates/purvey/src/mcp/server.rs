@@ -6,7 +6,9 @@ use super::arguments::{
 };
 use super::output::refused;
 use super::sequences::Sequences;
+use crate::check::reach::Reach;
 use purvey_agent::Agent;
+use purvey_odp::identity::ServiceOrigin;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -33,8 +35,9 @@ const INSTRUCTIONS: &str = "Reads Services of the Offering Discovery Protocol (O
 
 /// How the server behaves.
 pub(super) struct Settings {
+    pub(super) reach: Reach,
     /// The only Services that can be asked; empty for any.
-    pub(super) origins: Vec<String>,
+    pub(super) origins: Vec<ServiceOrigin>,
     pub(super) allow_invoke: bool,
     pub(super) max_bytes: usize,
 }

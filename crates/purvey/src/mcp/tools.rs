@@ -6,8 +6,9 @@ use super::arguments::{
 };
 use super::output::{UNTRUSTED, failure, fit, issues, refused, size, success};
 use super::sequences::{Beside, Sequence, Source};
-use super::server::Server;
+use super::server::{Server, Settings};
 use purvey_agent::{Answer, EnrichedOffering, Error, Input, Pages, Service};
+use purvey_odp::identity::ServiceOrigin;
 use purvey_odp::offering::Placement;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
@@ -238,16 +239,16 @@ impl Server {
 
     /// The Service at an origin that may be asked.
     async fn service(&self, origin: &str) -> Result<Service, CallToolResult> {
-        let allowed = &self.settings.origins;
-        let same = |allowed: &String| {
-            let (one, other) = (allowed.trim_end_matches('/'), origin.trim_end_matches('/'));
-            one.eq_ignore_ascii_case(other)
-        };
-        if !allowed.is_empty() && !allowed.iter().any(same) {
-            let why = format!("only these Services can be asked: {}", allowed.join(", "));
+        let Settings { reach, origins, .. } = &self.settings;
+        let origin = reach
+            .origin(origin)
+            .map_err(|failure| refused("INVALID_ARGUMENTS", failure.message()))?;
+        if !origins.is_empty() && !origins.contains(&origin) {
+            let known: Vec<_> = origins.iter().map(ServiceOrigin::as_str).collect();
+            let why = format!("only these Services can be asked: {}", known.join(", "));
             return Err(refused("ORIGIN_NOT_ALLOWED", &why));
         }
-        self.agent.service(origin).await.map_err(failed)
+        self.agent.service(origin.as_str()).await.map_err(failed)
     }
 
     /// Bytes for data in one result.
