@@ -365,7 +365,7 @@ fn failures_say_what_to_do() {
         "inspect_service",
         json!({"origin": "http://market.example"}),
     );
-    assert_eq!(seen["error"]["code"], "INVALID_REQUEST");
+    assert_eq!(seen["error"]["code"], "INVALID_ARGUMENTS");
 
     let unknown = client.request("tools/call", &json!({"name": "nothing", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");

@@ -8,33 +8,42 @@ use super::rules;
 use super::traversal::Sequence;
 use crate::{Capabilities, IssueCode, Scope};
 use purvey_odp::capability::{CapabilitySource, EffectiveCapabilities, SearchCapabilities};
+use purvey_odp::identity::LocalId;
 use purvey_odp::limits;
 use purvey_odp::service::{Operation, ServiceDocument};
 
-/// What a search over the whole Service can use.
+/// What searches can use.
+#[derive(Default)]
+pub(super) struct Advertised {
+    /// Over the whole Service.
+    pub(super) whole: EffectiveCapabilities,
+    /// In Collections that advertise something of their own.
+    pub(super) collections: Vec<(LocalId, EffectiveCapabilities)>,
+}
+
 pub(super) async fn check(
     probe: &mut Probe<'_>,
     document: &ServiceDocument,
     lists: &Lists,
-) -> Result<EffectiveCapabilities, Exhausted> {
+) -> Result<Advertised, Exhausted> {
     probe.step("search capabilities");
     if document.operation(Operation::SearchOfferings).is_none() {
-        return Ok(EffectiveCapabilities::default());
+        return Ok(Advertised::default());
     }
     if let Some(advertised) = document.search_capabilities() {
         linked(probe, advertised).await?;
     }
     let Some(service) = probe.agent().await? else {
-        return Ok(EffectiveCapabilities::default());
+        return Ok(Advertised::default());
     };
-    let mut whole = EffectiveCapabilities::default();
+    let mut all = Advertised::default();
     let request = format!("GET {}/.well-known/odp", probe.origin.as_str());
     if let Ok(capabilities) = service.capabilities(None).await {
         issues(probe, &request, &capabilities);
-        whole = capabilities.effective;
+        all.whole = capabilities.effective;
     }
     if document.operation(Operation::GetCollection).is_none() {
-        return Ok(whole);
+        return Ok(all);
     }
     for id in samples(&lists.collections.ids(), probe.extent.samples) {
         let read = service.get_collection(id.as_str()).await;
@@ -53,9 +62,10 @@ pub(super) async fn check(
             let url = probe.operation(document, Operation::GetCollection, Some(&id));
             let request = url.map(|url| format!("GET {url}")).unwrap_or_default();
             issues(probe, &request, &capabilities);
+            all.collections.push((id, capabilities.effective));
         }
     }
-    Ok(whole)
+    Ok(all)
 }
 
 fn issues(probe: &mut Probe<'_>, request: &str, capabilities: &Capabilities) {

@@ -1,31 +1,29 @@
 //! Filters: what each advertised operator finds, held against the others.
 
-use super::list::Lists;
 use super::probe::{Exhausted, Probe};
 use super::refinements::Known;
 use super::rules;
+use super::search::Target;
 use super::traversal::Traversal;
-use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::filter::{FilterDefinition, Operator};
 use purvey_odp::value::{Scalar, ScalarType};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use url::Url;
 
 pub(super) async fn check(
     probe: &mut Probe<'_>,
-    url: &Url,
-    lists: &Lists,
-    capabilities: &EffectiveCapabilities,
+    target: &Target,
+    all: Option<&BTreeSet<String>>,
+    filters: &[FilterDefinition],
     known: &Known,
 ) -> Result<(), Exhausted> {
-    for definition in capabilities.filters().iter().take(probe.extent.samples) {
-        no_match(probe, url, definition).await?;
-        let absent = exists(probe, url, definition, lists).await?;
+    for definition in filters.iter().take(probe.extent.samples) {
+        no_match(probe, target, definition).await?;
+        let absent = exists(probe, target, definition, all).await?;
         let known = known.get(definition.id().as_str());
         let values = known.map_or(&[][..], Vec::as_slice);
         for value in values.iter().take(2) {
-            equality(probe, url, definition, value, &absent).await?;
+            equality(probe, target, definition, value, &absent).await?;
         }
         for (operator, ascending) in [
             (Operator::Lt, true),
@@ -34,7 +32,7 @@ pub(super) async fn check(
             (Operator::Gte, false),
         ] {
             if definition.operators().contains(&operator) {
-                bounds(probe, url, definition, operator, ascending).await?;
+                bounds(probe, target, definition, operator, ascending).await?;
             }
         }
     }
@@ -49,7 +47,7 @@ fn expression(definition: &FilterDefinition, operator: Operator, value: &Value) 
 
 async fn no_match(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     definition: &FilterDefinition,
 ) -> Result<(), Exhausted> {
     let value = match definition.scalar_type() {
@@ -65,7 +63,7 @@ async fn no_match(
         return Ok(());
     }
     let members = expression(definition, Operator::Eq, &value);
-    let found = probe.found(url, &members).await?;
+    let found = probe.found(target, &members).await?;
     if found.pages.is_empty() {
         return Ok(());
     }
@@ -83,16 +81,16 @@ async fn no_match(
 /// Divides by `exists`; gives what has no value, as far as it is known.
 async fn exists(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     definition: &FilterDefinition,
-    lists: &Lists,
+    all: Option<&BTreeSet<String>>,
 ) -> Result<BTreeSet<String>, Exhausted> {
     if !definition.operators().contains(&Operator::Exists) {
         return Ok(BTreeSet::new());
     }
     let of = |value: bool| expression(definition, Operator::Exists, &json!(value));
-    let with = probe.found(url, &of(true)).await?;
-    let without = probe.found(url, &of(false)).await?;
+    let with = probe.found(target, &of(true)).await?;
+    let without = probe.found(target, &of(false)).await?;
     if with.pages.is_empty() || without.pages.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -102,8 +100,7 @@ async fn exists(
     probe.hold_at(rule, without.request(), "/items", both.is_empty(), || {
         format!("{both:?} are found by true and by false.")
     });
-    if with.complete && without.complete && lists.offerings.complete {
-        let all = lists.offerings.set();
+    if let (true, true, Some(all)) = (with.complete, without.complete, all) {
         let neither: Vec<_> = all
             .iter()
             .filter(|id| !present.contains(*id) && !absent.contains(*id))
@@ -121,7 +118,7 @@ async fn exists(
 
 async fn equality(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     definition: &FilterDefinition,
     value: &Scalar,
     absent: &BTreeSet<String>,
@@ -132,7 +129,7 @@ async fn equality(
         return Ok(());
     }
     let equal = probe
-        .found(url, &expression(definition, Operator::Eq, &value))
+        .found(target, &expression(definition, Operator::Eq, &value))
         .await?;
     let ids = equal.set();
     let wrong: Vec<_> = ids.intersection(absent).collect();
@@ -145,7 +142,7 @@ async fn equality(
     );
     if has(Operator::In) {
         let members = expression(definition, Operator::In, &json!([value]));
-        let within = probe.found(url, &members).await?;
+        let within = probe.found(target, &members).await?;
         let same = !equal.complete || !within.complete || within.set() == ids;
         probe.hold_at(&rules::FILTER_EQ, within.request(), "/items", same, || {
             format!("eq finds {}, in {}.", ids.len(), within.ids().len())
@@ -173,7 +170,7 @@ pub(super) fn bounds_of(scalar_type: ScalarType) -> Vec<Value> {
 /// What a narrow bound finds, a wider one finds as well.
 async fn bounds(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     definition: &FilterDefinition,
     operator: Operator,
     ascending: bool,
@@ -185,7 +182,7 @@ async fn bounds(
     let mut narrow: Option<Traversal> = None;
     for value in values {
         let members = expression(definition, operator, &value);
-        let wide = probe.found(url, &members).await?;
+        let wide = probe.found(target, &members).await?;
         if !wide.complete {
             return Ok(());
         }

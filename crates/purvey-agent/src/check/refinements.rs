@@ -2,7 +2,7 @@
 
 use super::probe::{Exhausted, Probe};
 use super::rules;
-use purvey_odp::capability::EffectiveCapabilities;
+use super::search::Target;
 use purvey_odp::filter::{FilterDefinition, Operator};
 use purvey_odp::limits;
 use purvey_odp::refinement::{RefinementGroup, read_groups};
@@ -10,7 +10,6 @@ use purvey_odp::report::{Place, Report};
 use purvey_odp::value::Scalar;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use url::Url;
 
 /// Values that Offerings have, by filter.
 pub(super) type Known = BTreeMap<String, Vec<Scalar>>;
@@ -20,12 +19,12 @@ const BUCKETS: usize = 3;
 
 pub(super) async fn check(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     word: &str,
-    capabilities: &EffectiveCapabilities,
+    filters: &[FilterDefinition],
 ) -> Result<Known, Exhausted> {
     let mut known = Known::new();
-    let refinable = capabilities.filters().iter().filter(|d| d.is_refinable());
+    let refinable = filters.iter().filter(|d| d.is_refinable());
     for definition in refinable.take(probe.extent.samples) {
         let base = base(definition, word);
         let id = definition.id().as_str();
@@ -33,7 +32,7 @@ pub(super) async fn check(
         if let Value::Object(map) = &mut members {
             map.insert("refinements".to_owned(), json!([id]));
         }
-        let found = probe.found(url, &members).await?;
+        let found = probe.found(target, &members).await?;
         let Some(page) = found.pages.first() else {
             continue;
         };
@@ -54,7 +53,7 @@ pub(super) async fn check(
                 let value = bucket.value.to_value();
                 count(
                     probe,
-                    url,
+                    target,
                     &base,
                     definition,
                     &value,
@@ -110,7 +109,7 @@ fn group(
 /// Counts again what a bucket counted.
 async fn count(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     base: &Value,
     definition: &FilterDefinition,
     value: &Value,
@@ -123,7 +122,7 @@ async fn count(
         // A count leaves out what the base says about the same filter; equality says it all.
         map.insert("filters".to_owned(), json!([equal]));
     }
-    let found = probe.found(url, &members).await?;
+    let found = probe.found(target, &members).await?;
     if !found.complete {
         return Ok(());
     }

@@ -3,19 +3,22 @@
 use super::documents::Refusal;
 use super::probe::{Ask, Exhausted, Probe};
 use super::retrieve::UNKNOWN;
-use super::search::body;
+use super::search::Target;
 use super::{Rule, rules};
 use http::header;
-use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::filter::{FilterDefinition, Operator};
 use purvey_odp::limits;
 use purvey_odp::problem::In;
+use purvey_odp::sort::SortDefinition;
 use purvey_odp::value::ScalarType;
 use serde_json::{Value, json};
-use url::Url;
 
 /// What a search has to refuse whatever it is for.
-pub(super) async fn shared(probe: &mut Probe<'_>, url: &Url, word: &str) -> Result<(), Exhausted> {
+pub(super) async fn shared(
+    probe: &mut Probe<'_>,
+    target: &Target,
+    word: &str,
+) -> Result<(), Exhausted> {
     let long = "a".repeat(limits::QUERY_CHARS + 1);
     let cases: [(&'static Rule, &str, Value); 7] = [
         (&rules::SEARCH_CONSTRAINT, "", json!({})),
@@ -43,14 +46,14 @@ pub(super) async fn shared(probe: &mut Probe<'_>, url: &Url, word: &str) -> Resu
         ),
     ];
     for (rule, pointer, members) in cases {
-        invalid(probe, url, rule, pointer, &members).await?;
+        invalid(probe, target, rule, pointer, &members).await?;
     }
-    forms(probe, url, word).await
+    forms(probe, target, word).await
 }
 
 /// Bodies that are no request at all.
-async fn forms(probe: &mut Probe<'_>, url: &Url, word: &str) -> Result<(), Exhausted> {
-    let fine = body(&json!({"query": word})).to_string();
+async fn forms(probe: &mut Probe<'_>, target: &Target, word: &str) -> Result<(), Exhausted> {
+    let fine = target.body(&json!({"query": word})).to_string();
     let twice = format!(
         "{{\"query\":{q},{}",
         fine.get(1..).unwrap_or_default(),
@@ -64,11 +67,12 @@ async fn forms(probe: &mut Probe<'_>, url: &Url, word: &str) -> Result<(), Exhau
         q = json!(word)
     );
     for malformed in [fine.trim_end_matches('}').to_owned(), twice, deep] {
-        let ask = Ask::bytes(url.clone(), malformed);
+        let ask = Ask::bytes(target.url.clone(), malformed);
         let refusal = Refusal::new(&rules::SEARCH_MALFORMED, &[400]);
         probe.refused(ask, refusal).await?;
     }
-    let ask = Ask::bytes(url.clone(), fine.clone()).header(header::CONTENT_TYPE, "text/plain");
+    let ask =
+        Ask::bytes(target.url.clone(), fine.clone()).header(header::CONTENT_TYPE, "text/plain");
     let refusal = Refusal::new(&rules::SEARCH_MEDIA_TYPE, &[415]);
     probe.refused(ask, refusal).await?;
     // The same request, with white space that makes it one byte too large.
@@ -76,13 +80,13 @@ async fn forms(probe: &mut Probe<'_>, url: &Url, word: &str) -> Result<(), Exhau
     let large = fine.clone() + &" ".repeat(more);
     let refusal = Refusal::new(&rules::SEARCH_TOO_LARGE, &[413]);
     probe
-        .refused(Ask::bytes(url.clone(), large), refusal)
+        .refused(Ask::bytes(target.url.clone(), large), refusal)
         .await?;
     for query in [
         "representation=brief",
         "representation=terse&representation=full",
     ] {
-        let ask = Ask::bytes(url.clone(), fine.clone()).query(query);
+        let ask = Ask::bytes(target.url.clone(), fine.clone()).query(query);
         let refusal = Refusal {
             param: Some((In::Query, "representation")),
             ..Refusal::new(&rules::REPRESENTATION_INVALID, &[400])
@@ -94,7 +98,7 @@ async fn forms(probe: &mut Probe<'_>, url: &Url, word: &str) -> Result<(), Exhau
 
 async fn invalid(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     rule: &'static Rule,
     pointer: &str,
     members: &Value,
@@ -103,7 +107,7 @@ async fn invalid(
         param: Some((In::Body, pointer)),
         ..Refusal::new(rule, &[400])
     };
-    let ask = Ask::search(url.clone(), &body(members));
+    let ask = target.ask(members);
     probe.refused(ask, refusal).await?;
     Ok(())
 }
@@ -111,11 +115,11 @@ async fn invalid(
 /// What a search for Offerings has to refuse.
 pub(super) async fn offerings(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     word: &str,
-    capabilities: &EffectiveCapabilities,
+    filters: &[FilterDefinition],
 ) -> Result<(), Exhausted> {
-    shared(probe, url, word).await?;
+    shared(probe, target, word).await?;
     let unknown = json!({"id": UNKNOWN, "operator": "exists", "value": true});
     let many = vec![unknown.clone(); limits::FILTER_EXPRESSIONS + 1];
     let cases: [(&'static Rule, &str, Value); 5] = [
@@ -146,21 +150,61 @@ pub(super) async fn offerings(
         ),
     ];
     for (rule, pointer, members) in cases {
-        invalid(probe, url, rule, pointer, &members).await?;
+        invalid(probe, target, rule, pointer, &members).await?;
     }
     let members = json!({"query": word, "collection_id": UNKNOWN});
     let refusal = Refusal::new(&rules::SEARCH_COLLECTION_UNKNOWN, &[404]);
-    let ask = Ask::search(url.clone(), &body(&members));
+    let ask = target.ask(&members);
     probe.refused(ask, refusal).await?;
-    for definition in capabilities.filters().iter().take(probe.extent.samples) {
-        of_filter(probe, url, word, definition).await?;
+    of_filters(probe, target, word, filters).await
+}
+
+/// What a Collection advertises is unknown where it is not named.
+pub(super) async fn unnamed(
+    probe: &mut Probe<'_>,
+    target: &Target,
+    word: &str,
+    filters: &[FilterDefinition],
+    sorts: &[SortDefinition],
+) -> Result<(), Exhausted> {
+    for filter in filters.iter().take(probe.extent.samples) {
+        let operator = filter.operators().first().copied().unwrap_or(Operator::Eq);
+        let sample = sample(filter.scalar_type());
+        let value = match operator {
+            Operator::Exists => json!(true),
+            Operator::In => json!([sample]),
+            _ => sample,
+        };
+        let id = filter.id().as_str();
+        let expression = json!({"id": id, "operator": operator.as_str(), "value": value});
+        let members = json!({"filters": [expression]});
+        let (rule, at) = (&rules::SEARCH_FILTER_UNKNOWN, "/filters/0/id");
+        invalid(probe, target, rule, at, &members).await?;
+    }
+    for sort in sorts.iter().take(probe.extent.samples) {
+        let members = json!({"query": word, "sort": sort.id().as_str()});
+        let rule = &rules::SEARCH_SORT_UNKNOWN;
+        invalid(probe, target, rule, "/sort", &members).await?;
+    }
+    Ok(())
+}
+
+/// What has to be refused of each of these filters.
+pub(super) async fn of_filters(
+    probe: &mut Probe<'_>,
+    target: &Target,
+    word: &str,
+    filters: &[FilterDefinition],
+) -> Result<(), Exhausted> {
+    for definition in filters.iter().take(probe.extent.samples) {
+        of_filter(probe, target, word, definition).await?;
     }
     Ok(())
 }
 
 async fn of_filter(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     word: &str,
     definition: &FilterDefinition,
 ) -> Result<(), Exhausted> {
@@ -189,12 +233,19 @@ async fn of_filter(
             (false, _, sample) => sample,
         };
         let expression = json!({"id": id, "operator": operator.as_str(), "value": value});
-        invalid(probe, url, rule, pointer, &json!({"filters": [expression]})).await?;
+        invalid(
+            probe,
+            target,
+            rule,
+            pointer,
+            &json!({"filters": [expression]}),
+        )
+        .await?;
     }
     if !definition.is_refinable() {
         let members = json!({"query": word, "refinements": [id]});
         let rule = &rules::SEARCH_REFINEMENT_UNKNOWN;
-        invalid(probe, url, rule, "/refinements/0", &members).await?;
+        invalid(probe, target, rule, "/refinements/0", &members).await?;
     }
     Ok(())
 }

@@ -5,20 +5,21 @@ use super::filters::bounds_of;
 use super::probe::{Exhausted, Probe};
 use super::refinements::{Known, equal};
 use super::rules;
+use super::search::Target;
 use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::filter::{FilterDefinition, Operator};
-use purvey_odp::sort::{Direction, Missing, SortKey};
+use purvey_odp::sort::{Direction, Missing, SortDefinition, SortKey};
 use purvey_odp::value::ScalarType;
 use serde_json::{Value, json};
-use url::Url;
 
 pub(super) async fn check(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     capabilities: &EffectiveCapabilities,
+    sorts: &[SortDefinition],
     known: &Known,
 ) -> Result<(), Exhausted> {
-    for sort in capabilities.sorts().iter().take(probe.extent.samples) {
+    for sort in sorts.iter().take(probe.extent.samples) {
         let id = sort.id().as_str();
         let Some(key) = sort.keys().first() else {
             continue;
@@ -34,12 +35,14 @@ pub(super) async fn check(
             continue;
         };
         let found = probe
-            .found(url, &json!({"filters": [base], "sort": id}))
+            .found(target, &json!({"filters": [base], "sort": id}))
             .await?;
         let ordered = found.ids();
         let mut seen_apart = false;
         for first in divisions(definition, key, known) {
-            let earlier = probe.found(url, &json!({"filters": [base, first]})).await?;
+            let earlier = probe
+                .found(target, &json!({"filters": [base, first]}))
+                .await?;
             if !earlier.complete {
                 continue;
             }
@@ -66,7 +69,7 @@ pub(super) async fn check(
                 "The order of {id}: no value divides what it orders."
             ));
         }
-        absent(probe, url, id, definition, key).await?;
+        absent(probe, target, id, definition, key).await?;
     }
     Ok(())
 }
@@ -122,7 +125,7 @@ fn divisions(definition: &FilterDefinition, key: &SortKey, known: &Known) -> Vec
 /// What has no value stands where the sort says. Only `exists` tells what that is, and another constraint has to find it.
 async fn absent(
     probe: &mut Probe<'_>,
-    url: &Url,
+    target: &Target,
     id: &str,
     definition: &FilterDefinition,
     key: &SortKey,
@@ -132,14 +135,14 @@ async fn absent(
     }
     let filter = definition.id().as_str();
     let without = json!({"id": filter, "operator": "exists", "value": false});
-    let missing = probe.found(url, &json!({"filters": [without]})).await?;
+    let missing = probe.found(target, &json!({"filters": [without]})).await?;
     let Some(name) = missing.items().find_map(|item| item.get("name")?.as_str()) else {
         return Ok(());
     };
     // Text that finds at least one of them, and with luck others.
     let query: String = name.chars().take(64).collect();
     let found = probe
-        .found(url, &json!({"query": query, "sort": id}))
+        .found(target, &json!({"query": query, "sort": id}))
         .await?;
     if !missing.complete || !found.complete {
         return Ok(());
