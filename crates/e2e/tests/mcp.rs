@@ -86,6 +86,7 @@ impl Client {
     }
 
     /// Calls a tool; gives the text of its result as JSON, how many bytes it has, and whether it is an error.
+    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
     fn call(&mut self, tool: &str, arguments: Value) -> (Value, usize, bool) {
         let params = json!({"name": tool, "arguments": arguments});
         let response = self.request("tools/call", &params);
@@ -199,6 +200,10 @@ fn a_service_is_inspected_searched_and_read() {
     assert_eq!(items[3]["sort"]["id"], "largest");
     assert_eq!(seen["complete"], true);
 
+    let child = json!({"origin": origin, "collection": "child"});
+    let seen = client.succeed("list_capabilities", child);
+    assert_eq!(seen["untrusted"]["items"][2]["filter"]["id"], "shade");
+
     let search = json!({
         "origin": origin,
         "filters": [{"id": "size", "operator": "lte", "value": 90}],
@@ -296,6 +301,41 @@ fn results_are_bounded_and_lose_nothing() {
         client.fail("get_offering", part)["error"]["code"],
         "NO_SUCH_PART"
     );
+}
+
+#[test]
+fn text_that_grows_when_it_is_made_visible_is_bounded_too() {
+    let hidden = |n: usize| json!("\u{202e}".repeat(n));
+    let origin = fake::start(Box::new(move |request, response| {
+        if request.path == "/odp/offerings" {
+            for item in response.body["items"].as_array_mut().unwrap() {
+                item["description"] = hidden(200);
+                item.as_object_mut().unwrap().remove("detail_fields");
+            }
+        }
+        if request.path == "/odp/offerings/brass" && response.status == 200 {
+            for i in 0..100 {
+                response.body["attributes"][format!("{i:03}{}", "n".repeat(90))] = hidden(900);
+            }
+        }
+        if request.method == "POST" {
+            *response = fake::Response::problem(400, "INVALID_REQUEST", None);
+            let param = json!({"in": "body", "name": "/query", "reason": hidden(1000)});
+            response.body["invalid_params"] = json!([param, param, param]);
+            response.body["detail"] = hidden(2000);
+        }
+    }));
+    let (mut client, _) = Client::start(&["--local", "--max-bytes", "4000"]);
+    let list = json!({"origin": origin});
+    let get = json!({"origin": origin, "id": "brass"});
+    let search = json!({"origin": origin, "query": "lamp"});
+    for (tool, arguments) in [("list_offerings", list), ("get_offering", get)] {
+        let (seen, bytes, failed) = client.call(tool, arguments);
+        assert!(!failed && bytes <= 4000, "{tool}: {bytes} {seen}");
+    }
+    let (seen, bytes, failed) = client.call("search_offerings", search);
+    assert!(failed && bytes <= 4000, "{bytes} {seen}");
+    assert_eq!(seen["error"]["code"], "INVALID_REQUEST");
 }
 
 #[test]

@@ -49,7 +49,7 @@ enum Command {
     #[command(after_help = check::AFTER_HELP)]
     Check(Check),
     /// Serve the Agent to a model over standard input and output (Model Context Protocol)
-    Mcp(Mcp),
+    Mcp(Box<Mcp>),
     /// Print a completion script for a shell
     Completions {
         /// Which shell

@@ -50,6 +50,11 @@ fn the_demo_has_no_error() {
         "hierarchy.edge",
         "membership.complete",
         "page.next.tampered",
+        "capability.sort-reference",
+        "filter.order",
+        "refinement.count",
+        "search.filter.value",
+        "sort.order",
     ] {
         assert!(outcome["exercised"][rule].as_u64() > Some(0), "{rule}");
     }

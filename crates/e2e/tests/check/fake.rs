@@ -201,7 +201,8 @@ impl Service {
     fn answer(&self, request: &Request) -> Response {
         let get = matches!(request.method.as_str(), "GET" | "HEAD");
         let search = request.path.ends_with("/search");
-        if !get && !(search && request.method == "POST") {
+        let post = search && request.method == "POST";
+        if !get && !post {
             let mut refused = Response::problem(405, "METHOD_NOT_ALLOWED", None);
             refused.set(
                 "allow",
@@ -415,7 +416,8 @@ impl Service {
         if collection.is_some_and(|id| find(&collections(), id).is_none()) {
             return Response::problem(404, "NOT_FOUND", None);
         }
-        if let Some(pointer) = filters.iter().find_map(wrong) {
+        let at_child = collection == Some("child");
+        if let Some(pointer) = filters.iter().find_map(|filter| wrong(filter, at_child)) {
             return invalid(&format!("/filters/0{pointer}"));
         }
         let sort = body["sort"].as_str();
@@ -492,9 +494,11 @@ fn representation(request: &Request) -> Result<bool, ()> {
 }
 
 /// Where a Filter Expression is wrong.
-fn wrong(filter: &Value) -> Option<&'static str> {
+fn wrong(filter: &Value, at_child: bool) -> Option<&'static str> {
     let (text, operators): (bool, &[&str]) = match filter["id"].as_str() {
         Some("kind") => (true, &["eq", "in", "exists"]),
+        // What the Collection advertises.
+        Some("shade") if at_child => (true, &["eq", "exists"]),
         Some("size") => (false, &["eq", "lt", "lte", "gt", "gte", "exists"]),
         _ => return Some("/id"),
     };
@@ -588,7 +592,10 @@ pub(crate) fn sorts() -> Vec<Value> {
 fn collections() -> Vec<Value> {
     vec![
         json!({"id": "child", "name": "Small things", "description": "Things that fit a hand.",
-               "parent_ids": ["root"]}),
+        "parent_ids": ["root"], "search_capabilities": {"filters": {"inline": [
+            {"id": "shade", "title": "Shade", "description": "Its colour.", "type": "string",
+             "operators": ["eq", "exists"]},
+        ]}}}),
         json!({"id": "root", "name": "Everything", "description": "All that is on the shelf."}),
     ]
 }

@@ -21,7 +21,7 @@ fn at(path: &'static str, work: impl Fn(&Request, &mut Response) + Send + Sync +
 /// A fault in the Service Document.
 fn document(work: impl Fn(&mut Value) + Send + Sync + 'static) -> Fault {
     at("/.well-known/odp", move |_, response| {
-        work(&mut response.body)
+        work(&mut response.body);
     })
 }
 
@@ -98,13 +98,13 @@ fn of_service() -> Vec<(&'static str, Fault)> {
         (
             "service.cors",
             at("/.well-known/odp", |_, r| {
-                r.unset("access-control-allow-origin")
+                r.unset("access-control-allow-origin");
             }),
         ),
         (
             "document.media-type",
             at("/.well-known/odp", |_, r| {
-                r.set("content-type", "application/json")
+                r.set("content-type", "application/json");
             }),
         ),
         (
@@ -273,7 +273,7 @@ fn of_pages() -> Vec<(&'static str, Fault)> {
         (
             "page.next.origin",
             page("1", |_, r| {
-                r.body["next"] = json!("https://elsewhere.example/odp/offerings")
+                r.body["next"] = json!("https://elsewhere.example/odp/offerings");
             }),
         ),
         (
@@ -320,13 +320,13 @@ fn of_pages() -> Vec<(&'static str, Fault)> {
         (
             "page.order",
             page("100", |_, r| {
-                r.body["items"].as_array_mut().unwrap().reverse()
+                r.body["items"].as_array_mut().unwrap().reverse();
             }),
         ),
         (
             "terse.actions",
             page("1", |_, r| {
-                r.body["items"][0]["actions"] = json!([{"id": "buy"}])
+                r.body["items"][0]["actions"] = json!([{"id": "buy"}]);
             }),
         ),
         (
@@ -460,7 +460,7 @@ fn of_resources() -> Vec<(&'static str, Fault)> {
         (
             "offering.collection",
             at(brass, |_, r| {
-                r.body["collection_ids"] = json!(["child", "gone"])
+                r.body["collection_ids"] = json!(["child", "gone"]);
             }),
         ),
         (
@@ -556,6 +556,21 @@ fn of_searches() -> Vec<(&'static str, Fault)> {
         (
             "search.filter.unknown",
             accepts_search("[{\"id\":\"purvey-check.no-such-thing~0\""),
+        ),
+        // One that only a Collection advertises, which is not named.
+        (
+            "search.filter.unknown",
+            accepts(|request| {
+                let body = request.json();
+                body["filters"][0]["id"] == "shade" && body.get("collection_id").is_none()
+            }),
+        ),
+        // The same where the Collection is named.
+        (
+            "filter.no-match",
+            search("\"id\":\"shade\",\"operator\":\"eq\"", |r| {
+                r.body["items"] = json!([{"id": "brass", "name": "Lamp of brass"}]);
+            }),
         ),
         (
             "search.filter.operator",

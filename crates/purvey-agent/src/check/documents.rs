@@ -6,7 +6,7 @@ use http::StatusCode;
 use purvey_odp::decode::{Bounds, DecodeError, decode};
 use purvey_odp::media;
 use purvey_odp::offering::Representation;
-use purvey_odp::problem::{Code, In, Problem};
+use purvey_odp::problem::{Code, In, InvalidParam, Problem};
 use purvey_odp::report::Invalid;
 use purvey_odp::version;
 use serde_json::{Value, json};
@@ -192,7 +192,7 @@ impl Probe<'_> {
             "/invalid_params",
             named,
             || {
-                let names: Vec<_> = params.iter().map(|param| param.name()).collect();
+                let names: Vec<_> = params.iter().map(InvalidParam::name).collect();
                 format!("Wrong is {name:?}; named is {names:?}.")
             },
         );

@@ -93,7 +93,7 @@ impl Probe<'_> {
         let Some(reply) = self.ask(ask.clone().anonymous()).await? else {
             return Ok(None);
         };
-        let demanded = matches!(reply.status.as_u16(), 401 | 402 | 403);
+        let demanded = matches!(reply.status.as_u16(), 401..=403);
         let rule = match required {
             true => &rules::AUTHENTICATION_REQUIRED,
             false => &rules::AUTHENTICATION_NOT_REQUIRED,

@@ -7,10 +7,8 @@ use serde_json::{Map, Value, json};
 
 /// Member under which everything stands that a Service said.
 pub(super) const UNTRUSTED: &str = "untrusted";
-/// Most issues of one result.
-const ISSUES: usize = 8;
 /// Most bytes of one sentence about an error or an issue.
-const SENTENCE: usize = 500;
+const SENTENCE: usize = 300;
 
 /// Bytes of a value as JSON.
 pub(super) fn size(value: &Value) -> usize {
@@ -22,9 +20,9 @@ pub(super) fn success(value: Value) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(clean(value).to_string())])
 }
 
-/// A failed operation, with what a caller can do about it.
-pub(super) fn failure(error: &Error) -> CallToolResult {
-    let params: Vec<Value> = error
+/// A failed operation, with what a caller can do about it, in at most `bytes` bytes or so: parameters go first.
+pub(super) fn failure(error: &Error, bytes: usize) -> CallToolResult {
+    let mut params: Vec<Value> = error
         .invalid_params()
         .iter()
         .map(|param| {
@@ -46,9 +44,6 @@ pub(super) fn failure(error: &Error) -> CallToolResult {
     }
     let mut said = Map::new();
     said.insert("message".to_owned(), json!(sentence(error.message())));
-    if !params.is_empty() {
-        said.insert("invalid_params".to_owned(), params.into());
-    }
     if let Some(id) = error.request_id() {
         said.insert("request_id".to_owned(), json!(id));
     }
@@ -59,6 +54,16 @@ pub(super) fn failure(error: &Error) -> CallToolResult {
         .collect();
     if !demands.is_empty() {
         said.insert("demands".to_owned(), json!(demands));
+    }
+    let mut left = bytes.saturating_sub(size(&json!(told)) + size(&json!(said)) + 64);
+    params.retain(|param| {
+        let size = size(&clean(param.clone())) + 1;
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    });
+    if !params.is_empty() {
+        said.insert("invalid_params".to_owned(), params.into());
     }
     failed(json!({"error": told, UNTRUSTED: said}))
 }
@@ -73,16 +78,23 @@ fn failed(value: Value) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(clean(value).to_string())])
 }
 
-/// Issues as a model can use them.
-pub(super) fn issues(issues: &[Issue]) -> Vec<Value> {
-    let told = issues.iter().take(ISSUES).map(|issue| {
-        json!({
+/// Issues as a model can use them, as many as fit into `bytes`.
+pub(super) fn issues(issues: &[Issue], bytes: usize) -> Vec<Value> {
+    let mut left = bytes;
+    let told = issues.iter().map(|issue| {
+        clean(json!({
             "code": issue.code.as_str(),
             "pointer": issue.pointer,
             "message": sentence(&issue.message),
-        })
+        }))
     });
-    told.collect()
+    told.take_while(|issue| {
+        let size = size(issue) + 1;
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    })
+    .collect()
 }
 
 /// At most so much of a sentence.
@@ -95,9 +107,9 @@ fn sentence(text: &str) -> String {
     text
 }
 
-/// The same value without characters that hide or turn text: a person has to be able to see what a model reads. Line breaks
+/// The same value, perhaps longer, without characters that hide or turn text: a person has to be able to see what a model reads. Line breaks
 /// and tabs stay, since JSON escapes them.
-fn clean(value: Value) -> Value {
+pub(super) fn clean(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean_text(&text)),
         Value::Array(items) => Value::Array(items.into_iter().map(clean).collect()),

@@ -3,6 +3,7 @@
 use purvey_agent::{Error, Item, Pages, Refinement};
 use purvey_odp::collection::TerseCollection;
 use purvey_odp::offering::{Placement, TerseOffering};
+use purvey_odp::refinement::RefinementBucket;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
@@ -92,7 +93,11 @@ async fn next<T: Item>(
 }
 
 fn refinement(refinement: &Refinement) -> Value {
-    let values: Vec<_> = refinement.values.iter().map(|v| v.to_value()).collect();
+    let values: Vec<_> = refinement
+        .values
+        .iter()
+        .map(RefinementBucket::to_value)
+        .collect();
     json!({
         "filter_id": refinement.definition.id().as_str(),
         "title": refinement.definition.title().as_str(),

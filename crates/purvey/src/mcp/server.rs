@@ -117,36 +117,36 @@ impl Server {
         Some(match name {
             "inspect_service" => match parse::<Inspect>(arguments) {
                 Ok(arguments) => self.inspect(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "list_capabilities" => match parse::<Capabilities>(arguments) {
                 Ok(arguments) => self.capabilities(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "list_collections" => match parse::<ListCollections>(arguments) {
                 Ok(arguments) => self.list_collections(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "list_offerings" => match parse::<ListOfferings>(arguments) {
                 Ok(arguments) => self.list_offerings(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "search_offerings" => match parse::<SearchOfferings>(arguments) {
                 Ok(arguments) => self.search_offerings(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "search_collections" => match parse::<SearchCollections>(arguments) {
                 Ok(arguments) => self.search_collections(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "get_offering" => match parse::<GetOffering>(arguments) {
                 Ok(arguments) => self.get_offering(arguments).await,
-                Err(refused) => refused,
+                Err(error) => unfit(&error),
             },
             "invoke_action" if self.settings.allow_invoke => {
                 match parse::<InvokeAction>(arguments) {
                     Ok(arguments) => self.invoke_action(arguments).await,
-                    Err(refused) => refused,
+                    Err(error) => unfit(&error),
                 }
             }
             _ => return None,
@@ -164,9 +164,12 @@ fn read<T: JsonSchema + 'static>(name: &'static str, description: &'static str) 
     tool::<T>(name, description).with_annotations(reads)
 }
 
-fn parse<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CallToolResult> {
+fn parse<T: DeserializeOwned>(arguments: JsonObject) -> serde_json::Result<T> {
     serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| refused("INVALID_ARGUMENTS", &error.to_string()))
+}
+
+fn unfit(error: &serde_json::Error) -> CallToolResult {
+    refused("INVALID_ARGUMENTS", &error.to_string())
 }
 
 impl ServerHandler for Server {

@@ -4,10 +4,10 @@ use super::arguments::{
     Capabilities, GetOffering, Inspect, InvokeAction, ListCollections, ListOfferings,
     SearchCollections, SearchOfferings,
 };
-use super::output::{UNTRUSTED, failure, fit, issues, refused, size, success};
+use super::output::{self, UNTRUSTED, clean, failure, fit, refused, size, success};
 use super::sequences::{Beside, Sequence, Source};
 use super::server::{Server, Settings};
-use purvey_agent::{Answer, EnrichedOffering, Error, Input, Pages, Service};
+use purvey_agent::{Answer, EnrichedOffering, Error, Input, Issue, Pages, Service};
 use purvey_odp::identity::ServiceOrigin;
 use purvey_odp::offering::Placement;
 use rmcp::model::CallToolResult;
@@ -16,17 +16,15 @@ use serde_json::{Map, Value, json};
 /// Items of a result unless the call says otherwise.
 const ITEMS: usize = 20;
 /// Bytes for what stands around the data.
-const FRAME: usize = 600;
+const FRAME: usize = 900;
+/// Bytes of that for pointers to what was left out.
+const OMITTED: usize = 300;
 
 /// A result, or the one that says why there is none.
 type Outcome = Result<CallToolResult, CallToolResult>;
 
 fn told(outcome: Outcome) -> CallToolResult {
     outcome.unwrap_or_else(|failed| failed)
-}
-
-fn failed(error: Error) -> CallToolResult {
-    failure(&error)
 }
 
 impl Server {
@@ -37,11 +35,12 @@ impl Server {
     async fn inspected(&self, origin: &str) -> Outcome {
         let service = self.service(origin).await?;
         let mut omitted = Vec::new();
+        let met = self.issues(service.issues());
         let document = service.document().to_value();
-        let document = fit(document, self.room(), "", &mut omitted);
+        let document = self.fitted(document, &met, "", &mut omitted);
         let mut result = frame(&service, json!({"document": document}));
         note_omitted(&mut result, omitted, "");
-        note_issues(&mut result, issues(service.issues()));
+        note_issues(&mut result, met);
         Ok(success(result.into()))
     }
 
@@ -55,7 +54,10 @@ impl Server {
             return self.go_on(&service, &name).await;
         }
         let collection = arguments.collection.as_deref();
-        let capabilities = service.capabilities(collection).await.map_err(failed)?;
+        let capabilities = service
+            .capabilities(collection)
+            .await
+            .map_err(|error| self.failed(&error))?;
         let effective = &capabilities.effective;
         let filters = effective.filters().iter();
         let filters = filters.map(|filter| json!({"filter": filter.to_value()}));
@@ -63,7 +65,7 @@ impl Server {
         let sorts = sorts.map(|sort| json!({"sort": sort.to_value()}));
         let mut sequence = Sequence::new(service.origin().as_str(), Source::Nothing);
         sequence.waiting.extend(filters.chain(sorts));
-        let told = issues(&capabilities.issues);
+        let told = self.issues(&capabilities.issues);
         Ok(self.page(&service, sequence, Beside::default(), told))
     }
 
@@ -76,7 +78,7 @@ impl Server {
         if let Some(name) = arguments.continuation {
             return self.go_on(&service, &name).await;
         }
-        let limit = limit(arguments.limit)?;
+        let limit = limit(arguments.limit).ok_or_else(beyond)?;
         let pages = service.collections().all().page_size(limit).pages();
         self.begin(&service, Source::Collections(pages)).await
     }
@@ -94,7 +96,10 @@ impl Server {
             Some(collection) => service.collection_offerings(collection),
             None => service.offerings(),
         };
-        let pages = list.all().page_size(limit(arguments.limit)?).pages();
+        let pages = list
+            .all()
+            .page_size(limit(arguments.limit).ok_or_else(beyond)?)
+            .pages();
         self.begin(&service, Source::Offerings(pages)).await
     }
 
@@ -107,7 +112,10 @@ impl Server {
         if let Some(name) = arguments.continuation {
             return self.go_on(&service, &name).await;
         }
-        let mut search = service.search().all().page_size(limit(arguments.limit)?);
+        let mut search = service
+            .search()
+            .all()
+            .page_size(limit(arguments.limit).ok_or_else(beyond)?);
         if let Some(query) = arguments.query {
             search = search.query(query);
         }
@@ -146,7 +154,7 @@ impl Server {
         let mut search = service
             .search_collections()
             .all()
-            .page_size(limit(arguments.limit)?);
+            .page_size(limit(arguments.limit).ok_or_else(beyond)?);
         if let Some(query) = arguments.query {
             search = search.query(query);
         }
@@ -166,7 +174,10 @@ impl Server {
 
     async fn offering(&self, arguments: GetOffering) -> Outcome {
         let service = self.service(&arguments.origin).await?;
-        let read = service.get_offering(&arguments.id).await.map_err(failed)?;
+        let read = service
+            .get_offering(&arguments.id)
+            .await
+            .map_err(|error| self.failed(&error))?;
         let EnrichedOffering {
             offering,
             actions,
@@ -181,7 +192,8 @@ impl Server {
             return Err(refused("NO_SUCH_PART", &why));
         };
         let mut omitted = Vec::new();
-        let fitted = fit(wanted, self.room(), &part, &mut omitted);
+        let met = self.issues(&met);
+        let fitted = self.fitted(wanted, &met, &part, &mut omitted);
         let name = if part.is_empty() { "offering" } else { "part" };
         let mut result = frame(&service, json!({name: fitted}));
         if self.settings.allow_invoke && !usable.is_empty() {
@@ -189,7 +201,7 @@ impl Server {
         }
         let how = "get_offering with part fetches one of them; a text that is too long for any result cannot be had";
         note_omitted(&mut result, omitted, how);
-        note_issues(&mut result, issues(&met));
+        note_issues(&mut result, met);
         Ok(success(result.into()))
     }
 
@@ -200,7 +212,7 @@ impl Server {
     async fn invoked(&self, arguments: InvokeAction) -> Outcome {
         let service = self.service(&arguments.origin).await?;
         let offering = service.get_offering(&arguments.offering);
-        let offering = offering.await.map_err(failed)?;
+        let offering = offering.await.map_err(|error| self.failed(&error))?;
         let Some(action) = offering.action(&arguments.action) else {
             let why = format!("the Offering has no usable Action {:?}", arguments.action);
             return Err(refused("NO_SUCH_ACTION", &why));
@@ -212,7 +224,10 @@ impl Server {
         for (name, value) in arguments.parameters {
             input = input.parameter(name, value);
         }
-        let answer = service.invoke(action, input).await.map_err(failed)?;
+        let answer = service
+            .invoke(action, input)
+            .await
+            .map_err(|error| self.failed(&error))?;
         Ok(success(self.answer(&service, &answer).into()))
     }
 
@@ -221,10 +236,10 @@ impl Server {
         let media_type = media_type.and_then(|field| field.to_str().ok());
         let mut omitted = Vec::new();
         let body = match serde_json::from_slice::<Value>(&answer.body) {
-            Ok(value) => fit(value, self.room(), "", &mut omitted),
+            Ok(value) => self.fitted(value, &[], "", &mut omitted),
             Err(_) => std::str::from_utf8(&answer.body)
                 .ok()
-                .map(|text| json!(text))
+                .map(|text| clean(json!(text)))
                 .filter(|text| size(text) <= self.room()),
         };
         if body.is_none() && !answer.body.is_empty() && omitted.is_empty() {
@@ -248,7 +263,31 @@ impl Server {
             let why = format!("only these Services can be asked: {}", known.join(", "));
             return Err(refused("ORIGIN_NOT_ALLOWED", &why));
         }
-        self.agent.service(origin.as_str()).await.map_err(failed)
+        self.agent
+            .service(origin.as_str())
+            .await
+            .map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &Error) -> CallToolResult {
+        failure(error, self.settings.max_bytes)
+    }
+
+    /// What could not be used, in a quarter of a result.
+    fn issues(&self, issues: &[Issue]) -> Vec<Value> {
+        output::issues(issues, self.settings.max_bytes / 4)
+    }
+
+    /// As much of a document as fits beside its issues.
+    fn fitted(
+        &self,
+        document: Value,
+        issues: &[Value],
+        pointer: &str,
+        omitted: &mut Vec<String>,
+    ) -> Option<Value> {
+        let room = self.room().saturating_sub(bytes(issues));
+        fit(clean(document), room, pointer, omitted)
     }
 
     /// Bytes for data in one result.
@@ -258,7 +297,7 @@ impl Server {
 
     async fn begin(&self, service: &Service, source: Source) -> Outcome {
         let mut sequence = Sequence::new(service.origin().as_str(), source);
-        let beside = sequence.fill().await.map_err(failed)?;
+        let beside = sequence.fill().await.map_err(|error| self.failed(&error))?;
         Ok(self.page(service, sequence, beside, Vec::new()))
     }
 
@@ -276,7 +315,7 @@ impl Server {
                 if error.retryable() {
                     self.with_sequences(|s| s.put_back(name.to_owned(), sequence));
                 }
-                Err(failed(error))
+                Err(self.failed(&error))
             }
         }
     }
@@ -298,19 +337,25 @@ impl Server {
         let counted = match refinements.is_empty() {
             true => None,
             // Half of the room at most: the items are what was asked for first.
-            false => fit(refinements.into(), left / 2, "/refinements", &mut omitted),
+            false => fit(
+                clean(refinements.into()),
+                left / 2,
+                "/refinements",
+                &mut omitted,
+            ),
         };
         left = left.saturating_sub(counted.as_ref().map_or(0, size));
-        left = left.saturating_sub(issues.iter().map(size).sum());
+        left = left.saturating_sub(bytes(&issues));
         let mut items = Vec::new();
         while let Some(item) = sequence.waiting.pop_front() {
+            let item = clean(item);
             let size = size(&item) + 1;
             if size > left && !items.is_empty() {
                 sequence.waiting.push_front(item);
                 break;
             }
             let item = match size > left {
-                true => reduced(item),
+                true => reduced(&item),
                 false => item,
             };
             left = left.saturating_sub(size);
@@ -338,11 +383,12 @@ impl Server {
     }
 }
 
-fn limit(limit: Option<usize>) -> Result<usize, CallToolResult> {
-    match limit.unwrap_or(ITEMS) {
-        limit @ 1..=100 => Ok(limit),
-        _ => Err(refused("INVALID_ARGUMENTS", "limit must be 1 through 100")),
-    }
+fn limit(limit: Option<usize>) -> Option<usize> {
+    Some(limit.unwrap_or(ITEMS)).filter(|limit| (1..=100).contains(limit))
+}
+
+fn beyond() -> CallToolResult {
+    refused("INVALID_ARGUMENTS", "limit must be 1 through 100")
 }
 
 /// What a result begins with.
@@ -357,8 +403,19 @@ fn note_omitted(result: &mut Map<String, Value>, omitted: Vec<String>, how: &str
     if omitted.is_empty() {
         return;
     }
-    let omitted: Vec<_> = omitted.into_iter().take(20).collect();
-    result.insert("omitted".to_owned(), json!(omitted));
+    let (all, mut left) = (omitted.len(), OMITTED);
+    let told: Vec<_> = omitted
+        .into_iter()
+        .take_while(|pointer| {
+            let fits = pointer.len() <= left;
+            left = left.saturating_sub(pointer.len() + 3);
+            fits
+        })
+        .collect();
+    if told.len() < all {
+        result.insert("omitted_besides".to_owned(), json!(all - told.len()));
+    }
+    result.insert("omitted".to_owned(), json!(told));
     if !how.is_empty() {
         result.insert("note".to_owned(), json!(how));
     }
@@ -371,8 +428,14 @@ fn note_issues(result: &mut Map<String, Value>, issues: Vec<Value>) {
     }
 }
 
+/// Bytes of a list.
+fn bytes(values: &[Value]) -> usize {
+    values.iter().map(|value| size(value) + 1).sum()
+}
+
 /// What is left of an item that is larger than a whole result.
-fn reduced(item: Value) -> Value {
+fn reduced(item: &Value) -> Value {
     let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
-    json!({"id": text("id"), "name": text("name"), "reduced": true})
+    let name = Some(text("name")).filter(|name| name.len() <= 256);
+    json!({"id": text("id"), "name": name, "reduced": true})
 }
