@@ -152,6 +152,7 @@ pub(super) fn fit(
     match value {
         Value::Object(map) => {
             let mut kept = Map::new();
+            let before = omitted.len();
             for (name, member) in map {
                 let at = child(pointer, &name);
                 // The name, its quotes, a colon and a comma.
@@ -164,6 +165,7 @@ pub(super) fn fit(
             (!kept.is_empty())
                 .then_some(Value::Object(kept))
                 .or_else(|| {
+                    omitted.truncate(before);
                     omitted.push(pointer.to_owned());
                     None
                 })
@@ -192,7 +194,6 @@ pub(super) fn fit(
 
 fn child(pointer: &str, name: &str) -> String {
     let mut child = pointer.to_owned();
-    child.push('/');
     purvey_odp::pointer::push_token(&mut child, name);
     child
 }
