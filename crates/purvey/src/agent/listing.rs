@@ -113,7 +113,7 @@ impl Listing {
         let header = || {
             let first = named.then_some("SERVICE");
             let header: Vec<_> = first.into_iter().chain(T::HEADER.iter().copied()).collect();
-            Table::new(&header)
+            Table::new(&header).keeping(1 + usize::from(named))
         };
         let rows = items.iter().map(|item| {
             let first = named.then(|| service.to_owned());

@@ -31,7 +31,7 @@ fn lines(tree: &CollectionTree) -> String {
         let children = tree.children(id);
         let again = !seen.insert(id) && !children.is_empty();
         out.push_str(&"  ".repeat(depth));
-        out.push_str(&text::line(&format!("{id}  {}", collection.name())));
+        out.push_str(&format!("{id}  {}", text::line(collection.name().as_str())));
         out.push_str(if again { "  (see above)\n" } else { "\n" });
         if !again {
             left.extend(level(depth + 1, children));
