@@ -1,14 +1,14 @@
-"""The official Python Agent SDK reads a Service: inspect, list every page, retrieve. Prints what it saw as JSON."""
+"""The official Python Agent SDK reads a Service: inspect, list every page, retrieve, search. Prints what it saw as JSON."""
 
 import asyncio
 import json
 import sys
 
 from offering_protocol.agent import ServiceClient
-from offering_protocol.core import Representation
+from offering_protocol.core import OfferingSearchRequest, Representation
 
 
-async def walk(origin: str, stride: int) -> dict[str, object]:
+async def walk(origin: str, stride: int, search: str) -> dict[str, object]:
     async with ServiceClient(origin, allow_local_network=True) as client:
         inspection = await client.inspect()
         offerings: list[str] = []
@@ -39,13 +39,27 @@ async def walk(origin: str, stride: int) -> dict[str, object]:
             offering = await client.get_offering(identifier)
             assert offering.id == identifier
             retrieved += 1
+        page = await client.search_offerings(OfferingSearchRequest.model_validate_json(search))
+        counts = {
+            json.dumps(bucket.value): bucket.count
+            for group in page.refinements
+            for bucket in group.values
+        }
+        found: list[str] = []
+        while True:
+            found += [item.id for item in page.items]
+            if not page.next:
+                break
+            page = await client.continue_offerings(page.next)
     return {
         "name": inspection.document.name,
         "offerings": offerings,
         "collections": collections,
         "memberships": memberships,
         "retrieved": retrieved,
+        "found": found,
+        "counts": counts,
     }
 
 
-print(json.dumps(asyncio.run(walk(sys.argv[1], int(sys.argv[2])))))
+print(json.dumps(asyncio.run(walk(sys.argv[1], int(sys.argv[2]), sys.argv[3]))))

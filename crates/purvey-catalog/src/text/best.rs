@@ -1,6 +1,6 @@
 //! The best documents of a part, without a look at those that cannot be among them.
 
-use super::cursor::Word;
+use super::cursor::{Word, has_bit};
 use super::index::Part;
 use super::plan::Kind;
 use super::search::{Pair, TextSearch};
@@ -12,6 +12,9 @@ use tantivy::TERMINATED;
 
 /// Bounds are added up in another order than scores, so they may be smaller by a rounding error.
 const ROUNDING: f32 = 1.000_1;
+
+/// Postings of a word that are gone through in the time that one of its documents is sought.
+const FILL_FACTOR: u64 = 16;
 
 /// The best documents so far.
 pub(super) struct Top {
@@ -52,7 +55,14 @@ impl Top {
         }
     }
 
-    /// The score that a document which comes later must exceed.
+    /// Whether a document that scores no more than this may be among the best.
+    pub(super) fn can_take(&self, most: f32) -> bool {
+        !self
+            .threshold()
+            .is_some_and(|threshold| is_hopeless(most, threshold))
+    }
+
+    /// The score of the worst, when there is no room for more.
     fn threshold(&self) -> Option<f32> {
         let worst = self.documents.peek();
         worst
@@ -60,14 +70,16 @@ impl Top {
             .map(|worst| worst.score)
     }
 
-    /// Adds a document that comes after all that were added; tells whether it is among the best.
+    /// Adds a document; tells whether it is among the best.
     fn add(&mut self, score: f32, ordinal: u32) -> bool {
         let is_admitted = self.resume.is_none_or(|r| r.admits(score, ordinal));
-        let beats = self.threshold().is_none_or(|threshold| score > threshold);
+        let new = Ranked { score, ordinal };
+        let worst = self.documents.peek();
+        let beats = self.documents.len() < self.limit || worst.is_some_and(|worst| new < *worst);
         if !is_admitted || !beats {
             return false;
         }
-        self.documents.push(Ranked { score, ordinal });
+        self.documents.push(new);
         if self.documents.len() > self.limit {
             self.documents.pop();
         }
@@ -78,6 +90,11 @@ impl Top {
         let documents = self.documents.into_sorted_vec();
         documents.iter().map(|d| (d.score, d.ordinal)).collect()
     }
+}
+
+/// Whether nothing that scores `most` at most, save for rounding, is as good as the threshold.
+fn is_hopeless(most: f32, threshold: f32) -> bool {
+    most * ROUNDING < threshold
 }
 
 /// Adds the best documents of a part that are in `among` to `top`.
@@ -103,13 +120,16 @@ pub(super) fn best(
         lead: *lead,
         others,
         pairs,
-        pairs_most,
         weights: &search.weights,
         essential: Vec::new(),
         spare: 0.0,
         places: (Vec::new(), Vec::new()),
     };
-    walk.run(part, among, top)
+    if others.is_empty() {
+        walk.run(part, among, top)
+    } else {
+        walk.sift(part, among, top)
+    }
 }
 
 /// For each place in the order of the other words, and for its end: what the words from there on and the pairs count at most.
@@ -132,7 +152,6 @@ struct Walk<'a, 'q> {
     others: &'a [usize],
     rest: Vec<f32>,
     pairs: &'a [Pair],
-    pairs_most: f32,
     weights: &'a [f32],
     /// What each word counts in the present document.
     scores: Vec<f32>,
@@ -182,6 +201,26 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Looks at the documents that have all words, sifted word by word.
+    fn sift(&mut self, part: &Part, among: &Bitset, top: &mut Top) -> io::Result<()> {
+        let Some(lead) = self.words.get(self.lead) else {
+            return Ok(());
+        };
+        let mut documents = lead.documents(part.documents)?;
+        documents.retain(|doc| among.contains(part.base + doc));
+        for word in self.others.iter().filter_map(|at| self.words.get(*at)) {
+            // Otherwise it is cheaper to look the word up document by document.
+            if word.cost <= documents.len() as u64 * FILL_FACTOR {
+                let set = word.set(part.documents)?;
+                documents.retain(|doc| has_bit(&set, *doc));
+            }
+        }
+        for doc in documents {
+            self.look(part, doc, top)?;
+        }
+        Ok(())
+    }
+
     /// Decides which sources are essential.
     fn split(&mut self, threshold: Option<f32>) {
         self.essential.clear();
@@ -200,7 +239,7 @@ impl Walk<'_, '_> {
             let field = fields.get_mut(number);
             let before = field.as_deref().copied().unwrap_or_default();
             let spare = self.spare + weight - before;
-            let is_spare = threshold.is_some_and(|t| (spare + rest) * ROUNDING <= t);
+            let is_spare = threshold.is_some_and(|t| is_hopeless(spare + rest, t));
             if self.essential.is_empty() && is_spare {
                 self.spare = spare;
                 if let Some(field) = field {
@@ -241,16 +280,24 @@ impl Walk<'_, '_> {
             } else {
                 next = next.min(source.doc());
             }
-            if most * ROUNDING > threshold {
-                return None;
+        }
+        if is_hopeless(most, threshold) {
+            return Some(next.max(doc + 1));
+        }
+        // The essential sources are there already: what they count is known for little.
+        let mut most = self.spare + rest;
+        for at in &self.essential {
+            let source = lead.sources.get(*at)?;
+            if source.doc() == doc {
+                most += source.score();
             }
         }
-        Some(next.max(doc + 1))
+        is_hopeless(most, threshold).then_some(doc + 1)
     }
 
     fn look(&mut self, part: &Part, doc: u32, top: &mut Top) -> io::Result<Step> {
         let threshold = top.threshold();
-        let hopeless = |most: f32| threshold.is_some_and(|t| most * ROUNDING <= t);
+        let hopeless = |most| threshold.is_some_and(|t| is_hopeless(most, t));
         let mut sum = 0.0;
         let order = std::iter::once(&self.lead).chain(self.others);
         for (at, rest) in order.zip(&self.rest) {
@@ -269,7 +316,7 @@ impl Walk<'_, '_> {
         }
         // In the order of the query, so that rounding is the same wherever a document is.
         let mut score: f32 = self.scores.iter().sum();
-        if self.pairs_most > 0.0 {
+        if !self.pairs.is_empty() && !hopeless(score + self.neighbours_most(doc)) {
             score += self.neighbours(doc)?;
         }
         Ok(if top.add(score, part.base + doc) {
@@ -277,6 +324,20 @@ impl Walk<'_, '_> {
         } else {
             Step::Same
         })
+    }
+
+    /// What neighbours in a document may count at most, by what is in which field.
+    fn neighbours_most(&mut self, doc: u32) -> f32 {
+        let mut sum = 0.0;
+        for pair in self.pairs {
+            for (field, weight) in self.weights.iter().enumerate() {
+                let mut both = self.words.iter_mut().skip(pair.left).take(2);
+                if both.all(|word| word.at(field, doc).next().is_some()) {
+                    sum += pair.worth * weight;
+                }
+            }
+        }
+        sum
     }
 
     /// What the neighbours of the query that are neighbours in the present document count.
@@ -308,17 +369,16 @@ fn are_neighbours<'q>(
     lefts.clear();
     rights.clear();
     let (mut has_left, mut has_right) = (false, false);
-    for source in left.at(field, doc) {
-        match source.kind {
-            Kind::Own => has_left = true,
-            Kind::Joined(first, last) if first <= pair.numbers.0 && pair.numbers.1 <= last => {
-                return Ok(true);
+    for (word, has) in [(&mut *left, &mut has_left), (&mut *right, &mut has_right)] {
+        for source in word.at(field, doc) {
+            match source.kind {
+                Kind::Own => *has = true,
+                Kind::Joined(first, last) if first <= pair.numbers.0 && pair.numbers.1 <= last => {
+                    return Ok(true);
+                }
+                Kind::Joined(..) | Kind::Completion => {}
             }
-            Kind::Joined(..) | Kind::Completion => {}
         }
-    }
-    for source in right.at(field, doc) {
-        has_right |= source.kind == Kind::Own;
     }
     if !has_left || !has_right {
         return Ok(false);

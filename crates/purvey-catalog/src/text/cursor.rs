@@ -3,14 +3,20 @@
 use super::index::{Part, PartField};
 use super::plan::Kind;
 use super::search::TextSearch;
+use crate::search::bitset::bits;
 use std::io;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{BlockSegmentPostings, Postings, SegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED};
 
+/// Postings up to which sorting documents takes less than going through the bits of all.
+const FEW: u64 = 2_048;
+
 /// BM25: how soon repetitions stop to count.
 const K1: f32 = 1.2;
+/// What a word without end counts at most, for a rareness and a weight of 1.
+pub(super) const MOST: f32 = 1.0 + K1;
 /// BM25: how much the length counts.
 const B: f32 = 0.75;
 
@@ -45,7 +51,7 @@ impl Lengths {
     /// The highest share in a block of postings. Blocks were rated with the average of their part: a share there of at most `1 / (1 + c)` with an average `a` means
     /// one of at most `1 / (1 + min(1, a / b) c)` with an average `b`.
     fn highest_share(&self, rating: f32, field: &PartField) -> f32 {
-        let rated = rating / (std::f32::consts::LN_2 * (1.0 + K1));
+        let rated = rating / (std::f32::consts::LN_2 * MOST);
         let c = (1.0 / rated - 1.0).max(0.0);
         1.0 / (1.0 + (field.average / self.average).min(1.0) * c)
     }
@@ -62,26 +68,35 @@ pub(super) struct Spot {
 impl Spot {
     /// Adds the documents, counted from `base`, to a set.
     pub(super) fn fill(&self, part: &Part, base: u32, bits: &mut [u64]) -> io::Result<()> {
-        let Some(field) = part.fields.get(self.field) else {
-            return Ok(());
-        };
-        let option = IndexRecordOption::Basic;
-        let inverted = &field.inverted;
-        let mut block = inverted.read_block_postings_from_terminfo(&self.info, option)?;
-        while block.block_len() > 0 {
-            for doc in block.docs() {
-                let at = base + doc;
-                if let Some(word) = bits.get_mut(at as usize / 64) {
-                    *word |= 1 << (at % 64);
-                }
-            }
-            block.advance();
-        }
-        Ok(())
+        let field = part.fields.get(self.field);
+        field.map_or(Ok(()), |field| fill(field, &self.info, base, bits))
     }
 }
 
+fn fill(field: &PartField, info: &TermInfo, base: u32, bits: &mut [u64]) -> io::Result<()> {
+    each_block(field, info, |docs| {
+        for doc in docs {
+            let at = base + doc;
+            if let Some(word) = bits.get_mut(at as usize / 64) {
+                *word |= 1 << (at % 64);
+            }
+        }
+    })
+}
+
+/// Hands over the documents of a form, block by block.
+fn each_block(field: &PartField, info: &TermInfo, mut take: impl FnMut(&[u32])) -> io::Result<()> {
+    let option = IndexRecordOption::Basic;
+    let mut block = (field.inverted).read_block_postings_from_terminfo(info, option)?;
+    while block.block_len() > 0 {
+        take(block.docs());
+        block.advance();
+    }
+    Ok(())
+}
+
 /// A word of a query in a part: the documents that have any of its forms in any field.
+#[derive(Default)]
 pub(super) struct Word<'q> {
     /// Field after field.
     pub(super) sources: Vec<Source<'q>>,
@@ -92,65 +107,106 @@ pub(super) struct Word<'q> {
 }
 
 impl<'q> Word<'q> {
+    /// The forms of a word.
     pub(super) fn open(
         search: &'q TextSearch,
         part: &'q Part,
-        spots: &'q [Spot],
+        spots: &[Spot],
         rareness: f32,
     ) -> io::Result<Self> {
-        let mut sources = Vec::new();
-        let mut most = 0.0;
+        let mut word = Self::default();
         for spots in spots.chunk_by(|a, b| a.field == b.field) {
-            let Some(at) = spots.first().map(|spot| spot.field) else {
+            let Some(field) = Weighed::of(search, part, spots, rareness) else {
                 continue;
             };
-            let (Some(field), Some(lengths), Some(weight)) = (
-                part.fields.get(at),
-                search.lengths.get(at),
-                search.weights.get(at),
-            ) else {
-                continue;
-            };
-            let weight = rareness * weight * (1.0 + K1);
-            let source = |cursor, doc, spot: &Spot| Source {
-                number: at,
-                field,
-                lengths,
-                weight: weight * spot.factor,
-                kind: spot.kind,
-                info: spot.info.clone(),
-                cursor,
-                doc,
-                places: None,
-            };
-            let (completions, forms): (Vec<&Spot>, Vec<&Spot>) =
-                spots.iter().partition(|spot| spot.kind == Kind::Completion);
-            for spot in forms {
+            for spot in spots {
                 let option = IndexRecordOption::WithFreqs;
-                let inverted = &field.inverted;
+                let inverted = &field.field.inverted;
                 let block = inverted.read_block_postings_from_terminfo(&spot.info, option)?;
                 let doc = block.doc(0);
-                let block = Box::new(block);
-                let (at, bound) = (0, None);
-                sources.push(source(Cursor::Postings { block, at, bound }, doc, spot));
-            }
-            if let Some(spot) = completions.first() {
-                let mut bits = vec![0; (part.documents as usize).div_ceil(64)];
-                for spot in &completions {
-                    spot.fill(part, 0, &mut bits)?;
-                }
-                let doc = next_bit(&bits, 0);
-                sources.push(source(Cursor::Set(bits), doc, spot));
+                let cursor = Cursor::Postings {
+                    block: Box::new(block),
+                    at: 0,
+                    bound: None,
+                };
+                word.cost += u64::from(spot.info.doc_freq);
+                word.sources.push(field.source(spot, cursor, doc));
             }
             let factors = spots.iter().map(|spot| spot.factor);
-            most += weight * factors.fold(0.0, f32::max);
+            word.most += field.weight * factors.fold(0.0, f32::max);
         }
-        let cost = spots.iter().map(|spot| u64::from(spot.info.doc_freq)).sum();
-        Ok(Self {
-            sources,
-            cost,
-            most,
-        })
+        Ok(word)
+    }
+
+    /// The completions of a word, in documents that have none of its forms.
+    pub(super) fn complete(
+        search: &'q TextSearch,
+        part: &'q Part,
+        (completions, forms): (&[Spot], &[Spot]),
+        rareness: f32,
+    ) -> io::Result<Self> {
+        let mut word = Self::default();
+        let mut seen = vec![0_u64; (part.documents as usize).div_ceil(64)];
+        for spot in forms {
+            spot.fill(part, 0, &mut seen)?;
+        }
+        for spots in completions.chunk_by(|a, b| a.field == b.field) {
+            let (Some(field), Some(first)) =
+                (Weighed::of(search, part, spots, rareness), spots.first())
+            else {
+                continue;
+            };
+            let mut bits = vec![0; seen.len()];
+            for spot in spots {
+                spot.fill(part, 0, &mut bits)?;
+                word.cost += u64::from(spot.info.doc_freq);
+            }
+            for (bits, seen) in bits.iter_mut().zip(&seen) {
+                *bits &= !seen;
+            }
+            let doc = next_bit(&bits, 0);
+            word.sources
+                .push(field.source(first, Cursor::Set(bits), doc));
+            word.most += field.weight * first.factor;
+        }
+        Ok(word)
+    }
+
+    /// Its documents in a part of so many, as bits.
+    pub(super) fn set(&self, documents: u32) -> io::Result<Vec<u64>> {
+        let mut all = vec![0; (documents as usize).div_ceil(64)];
+        for source in &self.sources {
+            match &source.cursor {
+                Cursor::Postings { .. } => fill(source.field, &source.info, 0, &mut all)?,
+                Cursor::Set(set) => all.iter_mut().zip(set).for_each(|(a, b)| *a |= b),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Its documents in a part of so many, in ascending order.
+    pub(super) fn documents(&self, documents: u32) -> io::Result<Vec<u32>> {
+        let mut found = Vec::new();
+        if self.cost > FEW {
+            let set = self.set(documents)?;
+            let words = set.iter().zip((0..).step_by(64));
+            words.for_each(|(word, base)| found.extend(bits(*word).map(|bit| base + bit)));
+            return Ok(found);
+        }
+        for source in &self.sources {
+            match &source.cursor {
+                Cursor::Postings { .. } => {
+                    each_block(source.field, &source.info, |docs| found.extend(docs))?;
+                }
+                Cursor::Set(set) => {
+                    let words = set.iter().zip((0..).step_by(64));
+                    words.for_each(|(word, base)| found.extend(bits(*word).map(|bit| base + bit)));
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
     }
 
     /// What the word counts in a document; nothing when it is not there. Documents must be asked for in ascending order.
@@ -176,6 +232,41 @@ impl<'q> Word<'q> {
     pub(super) fn at(&mut self, field: usize, doc: u32) -> impl Iterator<Item = &mut Source<'q>> {
         let sources = self.sources.iter_mut();
         sources.filter(move |source| source.number == field && source.doc == doc)
+    }
+}
+
+/// A field and what a word counts there, were it to occur without end.
+struct Weighed<'q> {
+    number: usize,
+    field: &'q PartField,
+    lengths: &'q Lengths,
+    weight: f32,
+}
+
+impl<'q> Weighed<'q> {
+    /// The field of some spots.
+    fn of(search: &'q TextSearch, part: &'q Part, spots: &[Spot], rareness: f32) -> Option<Self> {
+        let number = spots.first()?.field;
+        Some(Self {
+            number,
+            field: part.fields.get(number)?,
+            lengths: search.lengths.get(number)?,
+            weight: rareness * search.weights.get(number)? * MOST,
+        })
+    }
+
+    fn source(&self, spot: &Spot, cursor: Cursor, doc: u32) -> Source<'q> {
+        Source {
+            number: self.number,
+            field: self.field,
+            lengths: self.lengths,
+            weight: self.weight * spot.factor,
+            kind: spot.kind,
+            info: spot.info.clone(),
+            cursor,
+            doc,
+            places: None,
+        }
     }
 }
 
@@ -234,7 +325,7 @@ impl Source<'_> {
     }
 
     /// What it counts in the document that it stands at.
-    fn score(&self) -> f32 {
+    pub(super) fn score(&self) -> f32 {
         let frequency = match &self.cursor {
             Cursor::Postings { block, at, .. } => block.freq(*at),
             Cursor::Set(_) => 1,
@@ -272,6 +363,12 @@ impl Source<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a bit is set.
+pub(super) fn has_bit(bits: &[u64], at: u32) -> bool {
+    let word = bits.get(at as usize / 64);
+    word.is_some_and(|word| word >> (at % 64) & 1 == 1)
 }
 
 /// The first set bit from `start` on; [`TERMINATED`] when there is none.

@@ -86,7 +86,7 @@ impl TextIndex {
             blocks: Arc::clone(&self.blocks),
             files: Arc::new(files.map(|(name, at)| (name.into(), at)).collect()),
         };
-        let reader = open_segment(packed).map_err(|e| self.library_failed(e))?;
+        let reader = open_segment(packed).map_err(|e| self.library_failed(&e))?;
         let documents = reader.as_ref().map_or(0, SegmentReader::max_doc);
         let (Some(reader), true) = (reader, documents == entry.documents) else {
             return Err(corrupt(self.blocks.path(), "a part of it is not complete"));
@@ -97,7 +97,7 @@ impl TextIndex {
         Ok(Part {
             base: self.documents,
             documents,
-            fields: fields.map_err(|e| self.library_failed(e))?,
+            fields: fields.map_err(|e| self.library_failed(&e))?,
         })
     }
 
@@ -129,8 +129,8 @@ impl TextIndex {
         self.blocks.failed(error)
     }
 
-    fn library_failed(&self, error: TantivyError) -> Error {
-        let refused = match &error {
+    fn library_failed(&self, error: &TantivyError) -> Error {
+        let refused = match error {
             TantivyError::IoError(error) => error.raw_os_error(),
             TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => {
                 io_error.raw_os_error()

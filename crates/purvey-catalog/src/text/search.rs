@@ -3,18 +3,15 @@
 use super::TextConfig;
 use super::analyzer::Analyzer;
 use super::best::{Top, best};
-use super::cursor::{Lengths, Spot, Word};
+use super::cursor::{Lengths, MOST, Spot, Word};
 use super::expand::expand;
 use super::index::{Part, PartField, TextIndex};
-use super::plan::{Form, Kind, Wanted, plan};
+use super::plan::{COMPLETION, Form, Kind, Wanted, plan};
 use crate::Error;
 use crate::search::{Bitset, Resume, TextMatch};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// What a completion counts, when the word itself counts 1.
-const COMPLETION: f32 = 0.5;
 
 /// What each of two neighbours counts for being neighbours, when it counts 1 for being there.
 const NEIGHBOURS: f32 = 0.25;
@@ -30,7 +27,7 @@ pub struct TextSearch {
     pub(super) weights: Vec<f32>,
     pub(super) lengths: Vec<Lengths>,
     documents: u64,
-    completions: Mutex<HashMap<String, Arc<[String]>>>,
+    completions: Mutex<HashMap<String, Arc<Completions>>>,
 }
 
 impl TextSearch {
@@ -80,35 +77,32 @@ impl TextSearch {
 
     /// Finds a word in all indexes.
     fn look_up(&self, wanted: Wanted) -> Result<QueryWord, Error> {
-        let mut forms = wanted.forms;
-        if let Some(prefix) = &wanted.prefix {
-            for text in self.completions(prefix)?.iter() {
-                if !forms.iter().any(|form| form.text == *text) {
-                    forms.push(Form {
-                        text: text.clone(),
-                        factor: COMPLETION,
-                        kind: Kind::Completion,
-                    });
-                }
-            }
+        // Documents that have a form, by field and form.
+        let mut counts = vec![0; wanted.forms.len() * self.weights.len()];
+        let places = self.places(&wanted.forms, &mut counts)?;
+        let mut most = counts.into_iter().max().unwrap_or_default();
+        if let (0, Some(prefix)) = (most, &wanted.prefix) {
+            most = self.completions(prefix)?.most;
         }
-        // Documents that have a form, by form and field.
-        let mut counts = vec![0; forms.len() * self.weights.len()];
+        Ok(QueryWord {
+            places,
+            rareness: rareness(most, self.documents),
+            prefix: wanted.prefix,
+            position: wanted.position,
+            number: wanted.number,
+        })
+    }
+
+    fn places(&self, forms: &[Form], counts: &mut [u64]) -> Result<Places, Error> {
         let mut places = Vec::with_capacity(self.segments.len());
         for index in &self.segments {
             let mut parts = Vec::with_capacity(index.parts.len());
             for part in &index.parts {
-                parts.push(self.spots(index, part, &forms, &mut counts)?);
+                parts.push(self.spots(index, part, forms, counts)?);
             }
             places.push(parts);
         }
-        let most = counts.into_iter().max().unwrap_or_default();
-        Ok(QueryWord {
-            places,
-            rareness: rareness(most, self.documents),
-            position: wanted.position,
-            number: wanted.number,
-        })
+        Ok(places)
     }
 
     /// Where the forms of a word are in a part, field after field.
@@ -139,18 +133,46 @@ impl TextSearch {
         Ok(spots)
     }
 
-    fn completions(&self, prefix: &str) -> Result<Arc<[String]>, Error> {
+    /// What a prefix may stand for, but for nothing that is a form of the word.
+    fn completions(&self, prefix: &str) -> Result<Arc<Completions>, Error> {
         if let Some(known) = self.completions.lock().get(prefix) {
             return Ok(Arc::clone(known));
         }
-        let found: Arc<[String]> = expand(&self.segments, prefix)?.into();
-        let mut completions = self.completions.lock();
-        if completions.len() >= REMEMBERED {
-            completions.clear();
+        let found = expand(&self.segments, prefix)?;
+        let most = found.iter().map(|(_, documents)| *documents).max();
+        let forms = found.into_iter().map(|(text, _)| Form {
+            text,
+            factor: COMPLETION,
+            kind: Kind::Completion,
+        });
+        let forms: Vec<Form> = forms.collect();
+        let mut counts = vec![0; forms.len() * self.weights.len()];
+        let completions = Arc::new(Completions {
+            places: self.places(&forms, &mut counts)?,
+            most: most.unwrap_or_default(),
+        });
+        let mut known = self.completions.lock();
+        if known.len() >= REMEMBERED {
+            known.clear();
         }
-        completions.insert(prefix.to_owned(), Arc::clone(&found));
-        Ok(found)
+        known.insert(prefix.to_owned(), Arc::clone(&completions));
+        Ok(completions)
     }
+}
+
+/// Where forms are, by segment and part.
+type Places = Vec<Vec<Vec<Spot>>>;
+
+/// What a prefix may stand for.
+struct Completions {
+    places: Places,
+    /// Documents that have the most frequent of them.
+    most: u64,
+}
+
+fn spots(places: &Places, segment: usize, part: usize) -> &[Spot] {
+    let spots = places.get(segment).and_then(|parts| parts.get(part));
+    spots.map_or(&[], Vec::as_slice)
 }
 
 /// How much a word says that `n` of `documents` have.
@@ -170,8 +192,8 @@ struct QueryWord {
     rareness: f32,
     position: u32,
     number: usize,
-    /// By segment and part.
-    places: Vec<Vec<Vec<Spot>>>,
+    prefix: Option<String>,
+    places: Places,
 }
 
 /// Two words of a query that follow each other.
@@ -192,30 +214,47 @@ impl TextQuery<'_> {
         self.words.is_empty()
     }
 
-    /// The words of the query in a part, opened; nothing when one of them is not there.
+    /// The words of the query in a part, opened, with completions instead of the last word or without; nothing when one of them is not there.
     fn open<'q>(
         &'q self,
         index: &'q TextIndex,
-        segment: usize,
-        at: usize,
+        (segment, at): (usize, usize),
+        completions: Option<&Completions>,
     ) -> Result<Option<Vec<Word<'q>>>, Error> {
         let Some(part) = index.parts.get(at) else {
             return Ok(None);
         };
-        let mut all = Vec::with_capacity(self.words.len());
-        for word in &self.words {
-            let places = word.places.get(segment).and_then(|parts| parts.get(at));
-            let Some(spots) = places.filter(|spots| !spots.is_empty()) else {
-                return Ok(None);
-            };
-            all.push((word, spots));
+        let last = self.words.len() - 1;
+        let completions = |word| completions.filter(|_| word == last);
+        let is_there = |(number, word): (usize, &QueryWord)| match completions(number) {
+            None => !spots(&word.places, segment, at).is_empty(),
+            Some(completions) => !spots(&completions.places, segment, at).is_empty(),
+        };
+        if !self.words.iter().enumerate().all(is_there) {
+            return Ok(None);
         }
-        let mut opened = Vec::with_capacity(all.len());
-        for (word, spots) in all {
-            let word = Word::open(self.search, part, spots, word.rareness);
-            opened.push(word.map_err(|e| index.failed(e))?);
-        }
-        Ok(Some(opened))
+        let words = self.words.iter().enumerate().map(|(number, word)| {
+            let own = spots(&word.places, segment, at);
+            match completions(number) {
+                None => Word::open(self.search, part, own, word.rareness),
+                Some(completions) => {
+                    let completed = spots(&completions.places, segment, at);
+                    Word::complete(self.search, part, (completed, own), word.rareness)
+                }
+            }
+        });
+        let words = words.collect::<std::io::Result<_>>();
+        words.map(Some).map_err(|e| index.failed(e))
+    }
+
+    /// What documents that have a completion instead of the last word score at most.
+    fn completed_most(&self) -> f32 {
+        let weights: f32 = self.search.weights.iter().sum();
+        let words = self.words.iter().map(|word| word.rareness);
+        let last = self.words.last().map_or(0.0, |word| word.rareness);
+        let words = words.sum::<f32>() - (1.0 - COMPLETION) * last;
+        let pairs: f32 = self.pairs.iter().map(|pair| pair.worth).sum();
+        weights * (words * MOST + pairs)
     }
 }
 
@@ -231,9 +270,13 @@ impl TextMatch for TextQuery<'_> {
         let mut matching = Bitset::full(len);
         for word in &self.words {
             let mut bits = vec![0; (len as usize).div_ceil(64)];
-            let parts = word.places.get(segment).into_iter().flatten();
-            for (part, spots) in index.parts.iter().zip(parts) {
-                for spot in spots {
+            let completions = word.prefix.as_ref().map(|p| self.search.completions(p));
+            let completions = completions.transpose()?;
+            for (at, part) in index.parts.iter().enumerate() {
+                let completed = completions
+                    .iter()
+                    .flat_map(|c| spots(&c.places, segment, at));
+                for spot in spots(&word.places, segment, at).iter().chain(completed) {
                     let filled = spot.fill(part, part.base, &mut bits);
                     filled.map_err(|e| index.failed(e))?;
                 }
@@ -260,11 +303,21 @@ impl TextMatch for TextQuery<'_> {
             return Ok(Vec::new());
         }
         let mut top = Top::new(limit, resume);
-        for (at, part) in index.parts.iter().enumerate() {
-            if let Some(words) = self.open(index, segment, at)? {
-                let found = best(self.search, part, words, &self.pairs, among, &mut top);
-                found.map_err(|e| index.failed(e))?;
+        let run = |top: &mut Top, completions: Option<&Completions>| {
+            for (at, part) in index.parts.iter().enumerate() {
+                if let Some(words) = self.open(index, (segment, at), completions)? {
+                    let found = best(self.search, part, words, &self.pairs, among, top);
+                    found.map_err(|e| index.failed(e))?;
+                }
             }
+            Ok::<_, Error>(())
+        };
+        run(&mut top, None)?;
+        let prefix = self.words.last().and_then(|word| word.prefix.as_ref());
+        if let Some(prefix) = prefix
+            && top.can_take(self.completed_most())
+        {
+            run(&mut top, Some(&*self.search.completions(prefix)?))?;
         }
         Ok(top.into_sorted())
     }
