@@ -28,7 +28,7 @@ fn on_terminal(
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    let mut child = script.spawn().expect("script of util-linux");
+    let mut child = script.spawn().unwrap();
     // Left open until the end: its end would be that of the terminal's input.
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
