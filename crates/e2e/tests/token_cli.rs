@@ -34,7 +34,7 @@ fn a_token_is_made_listed_used_and_revoked_while_the_server_runs() {
     client.put(target, &hidden).unwrap().expect_status(201);
     let stored = client.stored("/v1/catalog/offerings/a").expect_status(200);
     assert_eq!(stored.json(), hidden);
-    let path = client.operation("offerings/a");
+    let path = client.operation("/offerings/a");
     client.get(&path).expect_status(404);
 
     binary::fail(token(&data, &["create"]), 2, &["--audience"]);

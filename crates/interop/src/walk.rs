@@ -93,7 +93,7 @@ pub async fn walk(origin: &str, stride: usize, search: Option<&Value>) -> Result
         retrieved += 1;
     }
     let (found, counts) = match search {
-        Some(request) => self::search(&client, request).await?,
+        Some(request) => read_search(&client, request).await?,
         None => Default::default(),
     };
     Ok(Seen {
@@ -107,11 +107,19 @@ pub async fn walk(origin: &str, stride: usize, search: Option<&Value>) -> Result
     })
 }
 
-/// Runs a search to its last page; gives the ids, and the counts of its refinements.
-async fn search(
-    client: &ServiceClient,
-    request: &Value,
-) -> Result<(Vec<String>, BTreeMap<String, u64>), String> {
+/// Ids in the order they came, and counts by value.
+pub type Answer = (Vec<String>, BTreeMap<String, u64>);
+
+/// Runs the `search-offerings` request at `origin` to its last page.
+///
+/// # Errors
+/// As [`walk`].
+pub async fn search(origin: &str, request: &Value) -> Result<Answer, String> {
+    let client = ServiceClient::for_local_development(origin).map_err(text)?;
+    read_search(&client, request).await
+}
+
+async fn read_search(client: &ServiceClient, request: &Value) -> Result<Answer, String> {
     let request = serde_json::from_value(request.clone()).map_err(text)?;
     let mut page = client
         .search_offerings(&request, Representation::Terse)

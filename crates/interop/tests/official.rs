@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use e2e::binary;
 use e2e::client::Client;
+use e2e::python::python;
 use e2e::server::Server;
 use e2e::shared::project;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn the_python_sdk_reads_everything() {
     walk.arg(directory.join("walk.py"))
         .args([&server.url, "1"])
         .arg(search().to_string());
-    let seen: Value = serde_json::from_slice(&succeed(walk).stdout).unwrap();
+    let seen: Value = serde_json::from_slice(&binary::succeed(walk).stdout).unwrap();
     assert_eq!(seen["name"], "Lantern Yard");
     assert_eq!(seen["retrieved"], expected.offerings.len());
     assert_eq!(seen["offerings"], Value::from(expected.offerings));
@@ -121,51 +121,4 @@ fn the_python_sdk_reads_everything() {
     assert_eq!(seen["memberships"], expected.memberships);
     assert_eq!(seen["found"], Value::from(expected.free));
     assert_eq!(seen["counts"], json!(expected.kinds));
-}
-
-/// A Python with the SDK: a virtual environment below the target directory, kept from run to run as long as it is of the
-/// same requirements. `None`, said aloud, where there is no Python; in CI (`CI=true`) that is a failure.
-fn python(requirements: &Path) -> Option<PathBuf> {
-    let mut probe = Command::new("python3");
-    probe.args(["-c", "import venv, ensurepip"]);
-    if !probe.output().is_ok_and(|output| output.status.success()) {
-        assert!(
-            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-            "python3 with its venv module is not there"
-        );
-        eprintln!("skipped: python3 with its venv module is not there");
-        return None;
-    }
-    // target/<profile>/deps/<test>
-    let test = std::env::current_exe().unwrap();
-    let environment = test.ancestors().nth(3).unwrap().join("python-venv");
-    let python = environment.join("bin/python");
-    let stamp = environment.join("requirements.txt");
-    let wanted = fs::read_to_string(requirements).unwrap();
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Some(python);
-    }
-    let mut create = Command::new("python3");
-    create.args(["-m", "venv", "--clear"]).arg(&environment);
-    succeed(create);
-    let mut install = Command::new(&python);
-    install
-        .args(["-m", "pip", "install", "--quiet"])
-        .args(["--disable-pip-version-check", "--requirement"])
-        .arg(requirements);
-    succeed(install);
-    // Last: an installation that was cut off is made anew.
-    fs::write(&stamp, wanted).unwrap();
-    Some(python)
-}
-
-fn succeed(mut command: Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?} ended with {}:\n{}",
-        output.status,
-        binary::said(&output)
-    );
-    output
 }

@@ -97,8 +97,8 @@ fn audience() -> impl Strategy<Value = Vec<&'static str>> {
 fn decorated(
     kind: ResourceType,
     number: usize,
-    named: Vec<usize>,
-    audience: Vec<&'static str>,
+    named: &[usize],
+    audience: &[&str],
     shape: u8,
 ) -> Value {
     let (prefix, member) = match kind {
@@ -133,10 +133,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..6_usize, parents.clone(), audience(), 0..16_u8).prop_map(|(n, mut named, audience, shape)| {
             named.retain(|parent| *parent < n);
-            Step::Put(Collection, decorated(Collection, n, named, audience, shape))
+            Step::Put(Collection, decorated(Collection, n, &named, &audience, shape))
         }),
         8 => (0..9_usize, parents, audience(), 0..16_u8)
-            .prop_map(|(n, named, audience, shape)| Step::Put(Offering, decorated(Offering, n, named, audience, shape))),
+            .prop_map(|(n, named, audience, shape)| Step::Put(Offering, decorated(Offering, n, &named, &audience, shape))),
         1 => (0..9_usize).prop_map(|n| Step::Delete(Offering, format!("o{n}"))),
         1 => (0..6_usize).prop_map(|n| Step::Delete(Collection, format!("c{n}"))),
         2 => Just(Step::Publish),
@@ -158,11 +158,7 @@ fn open(dir: &Path, manifest: &Manifest) -> Catalog {
 
 fn run(catalog: &Catalog, steps: &[Step]) {
     for n in 0..6 {
-        put(
-            catalog,
-            Collection,
-            &decorated(Collection, n, Vec::new(), Vec::new(), 0),
-        );
+        put(catalog, Collection, &decorated(Collection, n, &[], &[], 0));
     }
     for step in steps {
         match step {

@@ -1,6 +1,7 @@
 //! Reading the text index of a segment.
 
 use super::directory::Packed;
+use super::facts::Facts;
 use super::file::{Blocks, PartEntry};
 use crate::Error;
 use crate::segment::codec::corrupt;
@@ -37,6 +38,7 @@ pub(super) struct PartField {
     pub(super) average: f32,
     /// How well the blocks of postings were rated when they were written.
     pub(super) rating: Bm25Weight,
+    pub(super) facts: Facts,
 }
 
 impl PartField {
@@ -48,6 +50,7 @@ impl PartField {
             rating: Bm25Weight::for_one_term(1, 2, average),
             average,
             inverted,
+            facts: Facts::default(),
         })
     }
 

@@ -18,16 +18,23 @@
 //! the field's weight. Statistics are those of all segments, dead documents among them until a merge drops them.
 
 mod analyzer;
-mod best;
+mod completions;
 mod cursor;
 mod directory;
 mod expand;
+mod facts;
 mod file;
 mod index;
+mod lengths;
 mod plan;
 mod recent;
 mod search;
+mod set;
+mod several;
+mod sift;
+mod single;
 mod stems;
+mod top;
 mod words;
 mod writer;
 

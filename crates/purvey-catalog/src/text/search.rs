@@ -2,22 +2,21 @@
 
 use super::TextConfig;
 use super::analyzer::Analyzer;
-use super::best::{Top, best};
-use super::cursor::{Lengths, MOST, Spot, Word};
+use super::completions::{Completions, Remembered};
+use super::cursor::{Spot, Word};
 use super::expand::expand;
 use super::index::{Part, PartField, TextIndex};
+use super::lengths::{Lengths, MOST};
 use super::plan::{COMPLETION, Form, Kind, Wanted, plan};
+use super::top::Top;
+use super::{several, single};
 use crate::Error;
 use crate::search::{Bitset, Resume, TextMatch};
-use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 /// What each of two neighbours counts for being neighbours, when it counts 1 for being there.
 const NEIGHBOURS: f32 = 0.25;
-
-/// Prefixes whose completions are remembered.
-const REMEMBERED: usize = 256;
 
 /// The text indexes of a generation, searchable.
 pub struct TextSearch {
@@ -27,7 +26,7 @@ pub struct TextSearch {
     pub(super) weights: Vec<f32>,
     pub(super) lengths: Vec<Lengths>,
     documents: u64,
-    completions: Mutex<HashMap<String, Arc<Completions>>>,
+    completions: Remembered,
 }
 
 impl TextSearch {
@@ -46,7 +45,7 @@ impl TextSearch {
             analyzer: Analyzer::new(config),
             weights: config.weights.clone(),
             documents,
-            completions: Mutex::default(),
+            completions: Remembered::default(),
             segments,
         }
     }
@@ -133,10 +132,10 @@ impl TextSearch {
         Ok(spots)
     }
 
-    /// What a prefix may stand for, but for nothing that is a form of the word.
+    /// What a prefix may stand for.
     fn completions(&self, prefix: &str) -> Result<Arc<Completions>, Error> {
-        if let Some(known) = self.completions.lock().get(prefix) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.completions.get(prefix) {
+            return Ok(known);
         }
         let found = expand(&self.segments, prefix)?;
         let most = found.iter().map(|(_, documents)| *documents).max();
@@ -147,28 +146,15 @@ impl TextSearch {
         });
         let forms: Vec<Form> = forms.collect();
         let mut counts = vec![0; forms.len() * self.weights.len()];
-        let completions = Arc::new(Completions {
-            places: self.places(&forms, &mut counts)?,
-            most: most.unwrap_or_default(),
-        });
-        let mut known = self.completions.lock();
-        if known.len() >= REMEMBERED {
-            known.clear();
-        }
-        known.insert(prefix.to_owned(), Arc::clone(&completions));
+        let places = self.places(&forms, &mut counts)?;
+        let completions = Arc::new(Completions::new(places, most.unwrap_or_default()));
+        self.completions.put(prefix, &completions);
         Ok(completions)
     }
 }
 
 /// Where forms are, by segment and part.
 type Places = Vec<Vec<Vec<Spot>>>;
-
-/// What a prefix may stand for.
-struct Completions {
-    places: Places,
-    /// Documents that have the most frequent of them.
-    most: u64,
-}
 
 fn spots(places: &Places, segment: usize, part: usize) -> &[Spot] {
     let spots = places.get(segment).and_then(|parts| parts.get(part));
@@ -214,47 +200,108 @@ impl TextQuery<'_> {
         self.words.is_empty()
     }
 
-    /// The words of the query in a part, opened, with completions instead of the last word or without; nothing when one of them is not there.
+    /// The completions of the last word.
+    fn completions(&self) -> Result<Option<Arc<Completions>>, Error> {
+        let prefix = self.words.last().and_then(|word| word.prefix.as_ref());
+        let completions = prefix.map(|prefix| self.search.completions(prefix));
+        completions.transpose()
+    }
+
+    /// The words of the query in a part, opened, with completions of the last word if there are any; nothing when one of the words is not there.
     fn open<'q>(
         &'q self,
-        index: &'q TextIndex,
-        (segment, at): (usize, usize),
-        completions: Option<&Completions>,
-    ) -> Result<Option<Vec<Word<'q>>>, Error> {
-        let Some(part) = index.parts.get(at) else {
-            return Ok(None);
-        };
+        part: &'q Part,
+        place: (usize, usize),
+        completions: Option<&'q Completions>,
+    ) -> io::Result<Option<Vec<Word<'q>>>> {
+        let (segment, at) = place;
         let last = self.words.len() - 1;
-        let completions = |word| completions.filter(|_| word == last);
-        let is_there = |(number, word): (usize, &QueryWord)| match completions(number) {
-            None => !spots(&word.places, segment, at).is_empty(),
-            Some(completions) => !spots(&completions.places, segment, at).is_empty(),
+        let completions = completions.filter(|c| !spots(&c.places, segment, at).is_empty());
+        let is_there = |(number, word): (usize, &QueryWord)| {
+            !spots(&word.places, segment, at).is_empty() || number == last && completions.is_some()
         };
         if !self.words.iter().enumerate().all(is_there) {
             return Ok(None);
         }
-        let words = self.words.iter().enumerate().map(|(number, word)| {
-            let own = spots(&word.places, segment, at);
-            match completions(number) {
-                None => Word::open(self.search, part, own, word.rareness),
-                Some(completions) => {
-                    let completed = spots(&completions.places, segment, at);
-                    Word::complete(self.search, part, (completed, own), word.rareness)
-                }
-            }
-        });
-        let words = words.collect::<std::io::Result<_>>();
-        words.map(Some).map_err(|e| index.failed(e))
+        let mut words = Vec::with_capacity(self.words.len());
+        for word in &self.words {
+            let spots = spots(&word.places, segment, at);
+            words.push(Word::open(self.search, part, spots, word.rareness)?);
+        }
+        if let (Some(completions), Some(word), Some(of)) =
+            (completions, words.last_mut(), self.words.last())
+            && let Some(read) = self.search.completions.read(completions, part, place)?
+        {
+            let worth = of.rareness * COMPLETION;
+            word.complete(self.search, &read.sets, read.cost, worth);
+        }
+        Ok(Some(words))
     }
 
-    /// What documents that have a completion instead of the last word score at most.
+    fn best_of_several(
+        &self,
+        index: &TextIndex,
+        segment: usize,
+        among: &Bitset,
+        top: &mut Top,
+    ) -> Result<(), Error> {
+        let completions = self.completions()?;
+        for (at, part) in index.parts.iter().enumerate() {
+            let words = self.open(part, (segment, at), completions.as_deref());
+            if let Some(words) = words.map_err(|e| index.failed(e))? {
+                let found = several::best(self.search, part, words, &self.pairs, among, top);
+                found.map_err(|e| index.failed(e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// First looks for the word, then for its completions, if they can be among the best.
+    fn best_of_one(
+        &self,
+        index: &TextIndex,
+        segment: usize,
+        among: &Bitset,
+        top: &mut Top,
+    ) -> Result<(), Error> {
+        let failed = |error| index.failed(error);
+        for (at, part) in index.parts.iter().enumerate() {
+            let words = self.open(part, (segment, at), None).map_err(failed)?;
+            for mut word in words.into_iter().flatten() {
+                let found = single::best(self.search, part, &mut word, among, top);
+                found.map_err(failed)?;
+            }
+        }
+        if self.completed_most() < top.floor() {
+            return Ok(());
+        }
+        let Some(completions) = self.completions()? else {
+            return Ok(());
+        };
+        for (at, part) in index.parts.iter().enumerate() {
+            let place = (segment, at);
+            let words = self
+                .open(part, place, Some(&*completions))
+                .map_err(failed)?;
+            let read = self.search.completions.read(&completions, part, place);
+            let Some(read) = read.map_err(failed)? else {
+                continue;
+            };
+            for word in words.iter().flatten() {
+                let found = single::complete(self.search, part, word, read, among, top);
+                found.map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What completions of the only word count at most.
     fn completed_most(&self) -> f32 {
-        let weights: f32 = self.search.weights.iter().sum();
-        let words = self.words.iter().map(|word| word.rareness);
-        let last = self.words.last().map_or(0.0, |word| word.rareness);
-        let words = words.sum::<f32>() - (1.0 - COMPLETION) * last;
-        let pairs: f32 = self.pairs.iter().map(|pair| pair.worth).sum();
-        weights * (words * MOST + pairs)
+        let word = self.words.first().filter(|word| word.prefix.is_some());
+        let worth = word.map_or(-1.0, |word| word.rareness * COMPLETION * MOST);
+        let fields = self.search.weights.iter().zip(&self.search.lengths);
+        let most = fields.map(|(weight, lengths)| weight * lengths.highest(1));
+        worth * most.sum::<f32>()
     }
 }
 
@@ -267,26 +314,17 @@ impl TextMatch for TextQuery<'_> {
         if self.words.is_empty() {
             return Ok(Bitset::new(len));
         }
-        let mut matching = Bitset::full(len);
-        for word in &self.words {
-            let mut bits = vec![0; (len as usize).div_ceil(64)];
-            let completions = word.prefix.as_ref().map(|p| self.search.completions(p));
-            let completions = completions.transpose()?;
-            for (at, part) in index.parts.iter().enumerate() {
-                let completed = completions
-                    .iter()
-                    .flat_map(|c| spots(&c.places, segment, at));
-                for spot in spots(&word.places, segment, at).iter().chain(completed) {
-                    let filled = spot.fill(part, part.base, &mut bits);
-                    filled.map_err(|e| index.failed(e))?;
-                }
-            }
-            matching.and(&Bitset::from_words(len, bits));
-            if matching.is_empty() {
-                break;
+        let mut set = vec![0; (len as usize).div_ceil(64)];
+        let completions = self.completions()?;
+        for (at, part) in index.parts.iter().enumerate() {
+            let words = self.open(part, (segment, at), completions.as_deref());
+            if let Some(mut words) = words.map_err(|e| index.failed(e))? {
+                let fields = self.search.weights.len();
+                let matched = several::matching(part, &mut words, fields, &mut set);
+                matched.map_err(|e| index.failed(e))?;
             }
         }
-        Ok(matching)
+        Ok(Bitset::from_words(len, set))
     }
 
     fn best(
@@ -303,21 +341,10 @@ impl TextMatch for TextQuery<'_> {
             return Ok(Vec::new());
         }
         let mut top = Top::new(limit, resume);
-        let run = |top: &mut Top, completions: Option<&Completions>| {
-            for (at, part) in index.parts.iter().enumerate() {
-                if let Some(words) = self.open(index, (segment, at), completions)? {
-                    let found = best(self.search, part, words, &self.pairs, among, top);
-                    found.map_err(|e| index.failed(e))?;
-                }
-            }
-            Ok::<_, Error>(())
-        };
-        run(&mut top, None)?;
-        let prefix = self.words.last().and_then(|word| word.prefix.as_ref());
-        if let Some(prefix) = prefix
-            && top.can_take(self.completed_most())
-        {
-            run(&mut top, Some(&*self.search.completions(prefix)?))?;
+        if let [_] = self.words.as_slice() {
+            self.best_of_one(index, segment, among, &mut top)?;
+        } else {
+            self.best_of_several(index, segment, among, &mut top)?;
         }
         Ok(top.into_sorted())
     }
