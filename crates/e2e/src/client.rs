@@ -119,6 +119,19 @@ impl Client {
         Self::send(request).unwrap_or_else(|e| panic!("{target}: {e}"))
     }
 
+    /// `POST` of a search; no answer is a panic.
+    #[must_use]
+    pub fn search(&self, target: &str, request: &Value, headers: &[(&str, &str)]) -> Answer {
+        let mut post = self
+            .request(Method::POST, target)
+            .header("content-type", "application/odp+json")
+            .body(request.to_string());
+        for (name, value) in headers {
+            post = post.header(*name, *value);
+        }
+        Self::send(post).unwrap_or_else(|e| panic!("POST {target}: {e}"))
+    }
+
     /// The operator's `GET`; no answer is a panic.
     #[must_use]
     pub fn stored(&self, target: &str) -> Answer {

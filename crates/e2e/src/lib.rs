@@ -9,6 +9,7 @@
 //! - [`history`], [`writer`], [`traversal`]: what was written and read, so that it can be demanded after a crash;
 //! - [`verify`]: the demand;
 //! - [`fault`]: power cuts: what a process wrote, and what a disk may hold of it afterwards;
+//! - [`python`]: an interpreter with what a test asks for;
 //! - [`random`]: choices that a seed repeats.
 //!
 //! A failure in here is a failing test, so it panics with what happened.
@@ -24,6 +25,7 @@ pub mod binary;
 pub mod client;
 pub mod fault;
 pub mod history;
+pub mod python;
 pub mod random;
 pub mod sample;
 pub mod server;

@@ -375,3 +375,60 @@ fn a_damaged_index_names_the_way_to_build_it_again() {
     );
     assert_eq!(inspect("stats", &data)["offerings"], 5);
 }
+
+#[test]
+fn a_search_is_explained_without_what_was_searched_for() {
+    let home = TempDir::new().unwrap();
+    let (data, demo) = (home.path().join("data"), project().join("catalogs/demo"));
+    let records = demo.join("offerings.ndjson");
+    succeed(import(&data, &demo.join("catalog.toml"), &[&records]));
+    let request = home.path().join("request.json");
+    let explain = |body: &serde_json::Value, more: &[&str]| {
+        fs::write(&request, body.to_string()).unwrap();
+        let mut command = on_data(&["catalog", "explain"], &data);
+        command.arg(&request).args(more);
+        command
+    };
+    let body = json!({
+        "odp_version": "1.0",
+        "query": "satchel",
+        "filters": [{"id": "level", "operator": "eq", "value": "intermediate"}],
+        "collection_id": "courses",
+        "include_descendants": true,
+        "refinements": ["price-type"],
+    });
+    let explained = json_of(&succeed(explain(&body, &["--json"])));
+    assert_eq!(explained["order"], json!(["relevance"]));
+    assert_eq!(explained["filters"], json!(["level eq"]));
+    assert_eq!(explained["scope"], "descendants");
+    assert_eq!(explained["items"], 1);
+    assert!(
+        explained["trace"]["segments"][0]["documents"]
+            .as_u64()
+            .unwrap()
+            >= 287
+    );
+    let text = String::from_utf8(succeed(explain(&body, &[])).stdout).unwrap();
+    for part in [
+        "text         yes",
+        "level eq",
+        "page         1 items",
+        "count price-type: ",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(
+        !text.contains("satchel") && !text.contains("intermediate"),
+        "{text}"
+    );
+    let bad =
+        json!({"odp_version": "1.0", "filters": [{"id": "level", "operator": "lt", "value": "x"}]});
+    fail(
+        explain(&bad, &[]),
+        2,
+        &["request.json", "/filters/0/operator"],
+    );
+    let nowhere = json!({"odp_version": "1.0", "query": "x", "collection_id": "nowhere"});
+    fail(explain(&nowhere, &[]), 2, &["/collection_id"]);
+    fail(explain(&json!({}), &[]), 2, &["request.json", "query"]);
+}

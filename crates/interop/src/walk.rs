@@ -2,7 +2,8 @@
 
 use odp_agent::ServiceClient;
 use odp_core::Representation;
-use std::collections::HashSet;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 
 /// What the SDK saw.
@@ -18,17 +19,21 @@ pub struct Seen {
     pub retrieved: usize,
     /// Members over all Collections, as `list-collection-offerings` counts them.
     pub memberships: usize,
+    /// Offering ids that [`search`] found, in the order they came.
+    pub found: Vec<String>,
+    /// Counts of its refinement, by value.
+    pub counts: BTreeMap<String, u64>,
 }
 
 fn text(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Reads the Service at `origin`; retrieves every `stride`-th Offering by id.
+/// Reads the Service at `origin`; retrieves every `stride`-th Offering by id, and runs the `search-offerings` request `search`.
 ///
 /// # Errors
 /// The SDK's own words when it refuses anything, or ours when an id repeats.
-pub async fn walk(origin: &str, stride: usize) -> Result<Seen, String> {
+pub async fn walk(origin: &str, stride: usize, search: Option<&Value>) -> Result<Seen, String> {
     let client = ServiceClient::for_local_development(origin).map_err(text)?;
     let inspection = client.inspect().await.map_err(text)?;
 
@@ -87,13 +92,53 @@ pub async fn walk(origin: &str, stride: usize) -> Result<Seen, String> {
         }
         retrieved += 1;
     }
+    let (found, counts) = match search {
+        Some(request) => read_search(&client, request).await?,
+        None => Default::default(),
+    };
     Ok(Seen {
         name: inspection.document.name,
         collections,
         offerings,
         retrieved,
         memberships,
+        found,
+        counts,
     })
+}
+
+/// Ids in the order they came, and counts by value.
+pub type Answer = (Vec<String>, BTreeMap<String, u64>);
+
+/// Runs the `search-offerings` request at `origin` to its last page.
+///
+/// # Errors
+/// As [`walk`].
+pub async fn search(origin: &str, request: &Value) -> Result<Answer, String> {
+    let client = ServiceClient::for_local_development(origin).map_err(text)?;
+    read_search(&client, request).await
+}
+
+async fn read_search(client: &ServiceClient, request: &Value) -> Result<Answer, String> {
+    let request = serde_json::from_value(request.clone()).map_err(text)?;
+    let mut page = client
+        .search_offerings(&request, Representation::Terse)
+        .await
+        .map_err(text)?;
+    let buckets = page.refinements.iter().flat_map(|group| &group.values);
+    let counts = buckets
+        .map(|bucket| (bucket.value.to_string(), bucket.count))
+        .collect();
+    let mut ids = Vec::new();
+    loop {
+        ids.extend(page.items.iter().map(|offering| offering.id.clone()));
+        if page.next.is_empty() {
+            break;
+        }
+        page = client.continue_offerings(&page.next).await.map_err(text)?;
+    }
+    distinct(&ids)?;
+    Ok((ids, counts))
 }
 
 fn distinct(ids: &[String]) -> Result<(), String> {

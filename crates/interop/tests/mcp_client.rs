@@ -6,20 +6,18 @@
     reason = "a failure in a test's helper is the test's failure"
 )]
 
-mod python;
-
 use std::process::Command;
 
 use e2e::binary;
 use e2e::client::Client;
+use e2e::python::python;
 use e2e::server::Server;
 use e2e::shared::project;
-use python::{python, succeed};
 use serde_json::{Value, json};
 
 #[test]
 fn the_python_client_reads_the_demo() {
-    let Some(python) = python("mcp") else {
+    let Some(python) = python(&project().join("crates/interop/python/mcp.txt")) else {
         return;
     };
     let mut command = binary::command();
@@ -28,7 +26,7 @@ fn the_python_client_reads_the_demo() {
     let mut walk = Command::new(python);
     walk.arg(project().join("crates/interop/python/mcp_walk.py"));
     walk.arg(binary::purvey()).arg(&server.url);
-    let seen: Value = serde_json::from_slice(&succeed(walk).stdout).unwrap();
+    let seen: Value = serde_json::from_slice(&binary::succeed(walk).stdout).unwrap();
     let client = Client::new(&server.url);
     let items = client.items(&client.operation("/offerings"));
     let ids: Vec<_> = items

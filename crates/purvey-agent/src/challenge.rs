@@ -34,6 +34,11 @@ impl Demand {
             Self::X402 => "x402",
         }
     }
+
+    /// Whether it is payment, which comes after authentication.
+    pub fn is_payment(self) -> bool {
+        matches!(self, Self::Mpp | Self::X402)
+    }
 }
 
 impl Challenge {

@@ -80,7 +80,7 @@ mod service;
 mod supporting;
 pub mod transport;
 
-pub use action::{Answer, Input, ResolvedAction};
+pub use action::{Answer, ChallengeHandler, Input, ResolvedAction};
 pub use agent::{Agent, AgentBuilder};
 pub use capabilities::Capabilities;
 pub use enrich::EnrichedOffering;

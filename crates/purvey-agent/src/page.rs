@@ -135,7 +135,13 @@ impl<T: Item> Pages<T> {
         if fetch.body.is_none() {
             self.visited.insert(fetch.url.clone());
         }
-        let fetched = self.service.fetch(&budget, fetch).await?;
+        let fetched = self.service.fetch(&budget, fetch).await;
+        if let Err(error) = &fetched
+            && *error.code() == Code::ResponseLimitExceeded
+        {
+            self.position = Position::End;
+        }
+        let fetched = fetched?;
         // Whatever happens to a page that came, this is not its place any more.
         self.position = Position::End;
         let page = self.read(&fetched, &requested)?;

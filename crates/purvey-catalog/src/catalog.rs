@@ -152,6 +152,14 @@ impl Catalog {
         Ok(self.current())
     }
 
+    /// Deletes generations and kept requests that no continuation can need any more; the indexer thread does it by itself.
+    ///
+    /// # Errors
+    /// Failures of the store and the disk.
+    pub fn collect(&self) -> Result<(), Error> {
+        self.inner.collect()
+    }
+
     /// Stops the threads after what was handed in is written. Reading goes on; writing is refused.
     pub fn shutdown(&self) {
         // The writer first: its last commit still wakes the indexer, which a later start would make up for anyway.

@@ -3,19 +3,21 @@
 //! A cursor is everything that the next page depends on, sealed with AES-SIV: nobody but this Service can make or change one, and the same page
 //! always gives the same text, so that ETags stay. Text: base64url of format (1 byte), key id (1 byte), and the sealed contents.
 
+mod keys;
+
 use crate::Error;
 use crate::fs::{Durability, read};
-use crate::segment::codec::{Decoder, Frame, corrupt, put_block, put_text};
+use crate::segment::codec::{Decoder, put_block, put_text};
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
 use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use keys::{Key, Loaded, encode_keys, load, stamp};
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
 use purvey_odp::offering::Representation;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,16 +29,8 @@ const FORMAT: u8 = 1;
 const SEARCH_FORMAT: u8 = 2;
 /// Longest text that is looked at; the longest `next` is shorter.
 const TEXT_BYTES: usize = limits::NEXT_CHARS;
-const KEYS: Frame = Frame {
-    magic: *b"PURVKEYS",
-    format: 2,
-};
-const KEYS_1: Frame = Frame { format: 1, ..KEYS };
-const KEY_BYTES: usize = 64;
 /// How long servers may take to notice that the keys were rotated, in seconds: until then they seal with the old one.
 const NOTICE_SECONDS: u64 = 600;
-/// How long a key is kept after the last cursor that it sealed has expired, in seconds: what is late is told so.
-const KEPT_SECONDS: u64 = 86_400;
 /// Most keys in the file; an id is one byte.
 const MOST_KEYS: usize = 200;
 
@@ -110,23 +104,6 @@ pub struct CursorKeys {
     path: PathBuf,
     durability: Durability,
     loaded: ArcSwap<Loaded>,
-}
-
-/// What was in the file, and which file it was.
-struct Loaded {
-    keys: Vec<Key>,
-    stamp: Stamp,
-}
-
-/// Tells one writing of the file from another.
-type Stamp = Option<(u64, i64, i64)>;
-
-#[derive(Clone)]
-struct Key {
-    id: u8,
-    /// Unix second up to which cursors that it sealed may work; `None` while it seals.
-    until: Option<u64>,
-    bytes: [u8; KEY_BYTES],
 }
 
 impl CursorKeys {
@@ -298,76 +275,6 @@ impl CursorKeys {
         // A key that no longer seals cannot have sealed what outlives it: somebody else has it.
         let genuine = key.until.is_none_or(|until| cursor.expires <= until);
         genuine.then_some(cursor)
-    }
-}
-
-impl Key {
-    fn fresh(path: &Path, id: u8) -> Result<Self, Error> {
-        let mut bytes = [0; KEY_BYTES];
-        getrandom::fill(&mut bytes)
-            .map_err(|error| Error::io(path)(std::io::Error::other(error)))?;
-        Ok(Self {
-            id,
-            until: None,
-            bytes,
-        })
-    }
-
-    /// Whether it still opens what it sealed, be it to say that it has expired.
-    fn kept(&self, now: u64) -> bool {
-        self.until
-            .is_none_or(|until| now <= until.saturating_add(KEPT_SECONDS))
-    }
-}
-
-fn stamp(path: &Path) -> Result<Stamp, Error> {
-    match std::fs::metadata(path) {
-        Ok(file) => Ok(Some((file.ino(), file.mtime(), file.mtime_nsec()))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path)(error)),
-    }
-}
-
-fn load(path: &Path) -> Result<Loaded, Error> {
-    // Before the contents: what changes in between is read again.
-    let stamp = stamp(path)?;
-    let keys = decode_keys(path, &read(path)?.unwrap_or_default())?;
-    Ok(Loaded { keys, stamp })
-}
-
-/// For each key its id, the second until which it opens (0: it seals), and its bytes.
-fn encode_keys(keys: &[Key]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(keys.len() * (KEY_BYTES + 9));
-    for key in keys {
-        out.push(key.id);
-        out.extend(key.until.unwrap_or(0).to_le_bytes());
-        out.extend(key.bytes);
-    }
-    KEYS.wrap(&out)
-}
-
-fn decode_keys(path: &Path, bytes: &[u8]) -> Result<Vec<Key>, Error> {
-    // Format 1 had no second of retirement.
-    let first = bytes.get(8..12) == Some(&KEYS_1.format.to_le_bytes());
-    let frame = if first { &KEYS_1 } else { &KEYS };
-    let mut decoder = Decoder(frame.unwrap(path, bytes)?);
-    let mut key = || {
-        let id = decoder.u8()?;
-        let until = if first { 0 } else { decoder.u64()? };
-        let bytes = decoder.bytes(KEY_BYTES)?.try_into().ok()?;
-        let end = decoder.end().is_some();
-        let until = (until > 0).then_some(until);
-        Some((Key { id, until, bytes }, end))
-    };
-    let mut keys = Vec::new();
-    loop {
-        let Some((next, end)) = key() else {
-            return Err(corrupt(path, "it holds no keys"));
-        };
-        keys.push(next);
-        if end {
-            return Ok(keys);
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Generation *n* holds exactly the changes up to sequence number *n*. It is an opaque manifest blob and, for each kind of resource, a list of
 //! segments with their dead; a document is alive in exactly one of them.
 
+mod apart;
 mod builder;
 mod collect;
 mod file;

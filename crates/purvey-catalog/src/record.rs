@@ -6,6 +6,7 @@
 //! the default ones: members that a translation does not name stay as they are, so numbers and codes are written once.
 
 mod size;
+mod unknown;
 
 use crate::access;
 use crate::manifest::Manifest;
@@ -22,34 +23,6 @@ use size::Size;
 
 /// The stored member that holds translations.
 const TRANSLATIONS: &str = "translations";
-/// The members that the protocol defines, of the objects that may have others (ODP §4).
-const OFFERING_MEMBERS: [&str; 13] = [
-    "id",
-    "name",
-    "description",
-    "images",
-    "language",
-    "localizations",
-    "auth_expands",
-    "web_url",
-    "collection_ids",
-    "price",
-    "schema",
-    "attributes",
-    "actions",
-];
-const COLLECTION_MEMBERS: [&str; 9] = [
-    "id",
-    "name",
-    "description",
-    "images",
-    "language",
-    "localizations",
-    "auth_expands",
-    "web_url",
-    "parent_ids",
-];
-const PRICE_MEMBERS: [&str; 6] = ["type", "amount", "currency", "minimum", "maximum", "unit"];
 /// The member that no record has by itself.
 const AUTH_EXPANDS: &str = "auth_expands";
 /// The stored member that names who may see the record.
@@ -423,26 +396,6 @@ impl Record {
                 );
             }
         }
-    }
-
-    /// JSON Pointers of the members that the protocol does not define: they are kept and served, and may be
-    /// typing errors.
-    pub(crate) fn unknown_members(&self) -> Vec<String> {
-        let known: &[&str] = match self.kind {
-            ResourceType::Offering => &OFFERING_MEMBERS,
-            ResourceType::Collection => &COLLECTION_MEMBERS,
-        };
-        let unknown = |value: Option<&Value>, known: &[&str], above: &str| -> Vec<String> {
-            let members = value.and_then(Value::as_object).into_iter().flatten();
-            let names = members.map(|(name, _)| name.as_str());
-            let names = names.filter(|name| !known.contains(name));
-            names
-                .map(|name| format!("{above}/{}", name.replace('~', "~0").replace('/', "~1")))
-                .collect()
-        };
-        let mut out = unknown(Some(&self.wire), known, "");
-        out.extend(unknown(self.wire.get("price"), &PRICE_MEMBERS, "/price"));
-        out
     }
 
     fn check_size(&self, report: &mut Report, place: &Place<'_>) {

@@ -97,8 +97,8 @@ fn audience() -> impl Strategy<Value = Vec<&'static str>> {
 fn decorated(
     kind: ResourceType,
     number: usize,
-    named: Vec<usize>,
-    audience: Vec<&'static str>,
+    named: &[usize],
+    audience: &[&str],
     shape: u8,
 ) -> Value {
     let (prefix, member) = match kind {
@@ -133,10 +133,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..6_usize, parents.clone(), audience(), 0..16_u8).prop_map(|(n, mut named, audience, shape)| {
             named.retain(|parent| *parent < n);
-            Step::Put(Collection, decorated(Collection, n, named, audience, shape))
+            Step::Put(Collection, decorated(Collection, n, &named, &audience, shape))
         }),
         8 => (0..9_usize, parents, audience(), 0..16_u8)
-            .prop_map(|(n, named, audience, shape)| Step::Put(Offering, decorated(Offering, n, named, audience, shape))),
+            .prop_map(|(n, named, audience, shape)| Step::Put(Offering, decorated(Offering, n, &named, &audience, shape))),
         1 => (0..9_usize).prop_map(|n| Step::Delete(Offering, format!("o{n}"))),
         1 => (0..6_usize).prop_map(|n| Step::Delete(Collection, format!("c{n}"))),
         2 => Just(Step::Publish),
@@ -158,11 +158,7 @@ fn open(dir: &Path, manifest: &Manifest) -> Catalog {
 
 fn run(catalog: &Catalog, steps: &[Step]) {
     for n in 0..6 {
-        put(
-            catalog,
-            Collection,
-            &decorated(Collection, n, Vec::new(), Vec::new(), 0),
-        );
+        put(catalog, Collection, &decorated(Collection, n, &[], &[], 0));
     }
     for step in steps {
         match step {
@@ -333,6 +329,13 @@ fn requests() -> Vec<Value> {
     all
 }
 
+/// The items of a page and its refinements.
+fn body_of(page: &Page) -> (Vec<Value>, Value) {
+    let mut body = body(&page.bytes);
+    let items = body["items"].as_array().unwrap().clone();
+    (items, body["refinements"].take())
+}
+
 /// Every answer to these requests, and to searches for Collections.
 fn searches(catalog: &Catalog, access: &Access) -> Vec<String> {
     fn request<R>(request: R, representation: Representation, access: &Access) -> SearchRequest<R> {
@@ -381,6 +384,19 @@ fn searches(catalog: &Catalog, access: &Access) -> Vec<String> {
         let first = DefinitionPage::First { limit: None };
         let page = catalog.definitions(Some(id), Kind::Filters, first, access);
         follow(page, &|_| panic!("one page"));
+    }
+    // How well a text matches depends on all documents: here only what matches is compared.
+    for text in ["number", "number 3", "something", "num", "c1", "mi'"] {
+        let body =
+            json!({"odp_version": "1.0", "query": text, "limit": 100, "refinements": ["members"]});
+        let parsed = OfferingSearchRequest::validate(body).unwrap();
+        let found = catalog
+            .search_offerings(&request(parsed, Full, access))
+            .unwrap();
+        let found = body_of(&found);
+        let mut items: Vec<String> = found.0.iter().map(Value::to_string).collect();
+        items.sort();
+        all.push(format!("{text}: {items:?} {}", found.1));
     }
     all
 }

@@ -1,5 +1,5 @@
 //! Tokens: made once, kept as digests, refused when revoked, expired or unknown.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod catalog_support;
 

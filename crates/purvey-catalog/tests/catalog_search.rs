@@ -21,10 +21,12 @@ use purvey_catalog::catalog::{
 };
 use purvey_catalog::clock::ManualClock;
 use purvey_catalog::fs::Durability;
+use purvey_catalog::generation::Generations;
 use purvey_catalog::manifest::Manifest;
+use purvey_catalog::segment::Entry;
 use purvey_odp::capability::{Kind, SearchCapabilities};
 use purvey_odp::identity::ResourceType;
-use purvey_odp::language::AcceptLanguage;
+use purvey_odp::language::{AcceptLanguage, LanguageTag};
 use purvey_odp::limits;
 use purvey_odp::offering::Representation;
 use purvey_odp::request::{CollectionSearchRequest, OfferingSearchRequest};
@@ -33,6 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use search_common::oracle::expected;
 use search_common::request::{Asked, asked};
@@ -604,6 +607,105 @@ fn a_long_request_is_kept_beside_the_index_while_it_can_be_continued() {
     assert_eq!(kept(), 1);
     let last = resume(&catalog, &cursor(&page).unwrap()).unwrap();
     assert_eq!(ids(&last), ["one"]);
+    // It goes when no continuation can name it any more, and with it what a crash left.
+    std::fs::write(dir.path().join("requests/x.req.tmp"), "half").unwrap();
+    clock.set(NOW + 7_200);
+    catalog.collect().unwrap();
+    assert_eq!(kept(), 1);
+    clock.set(NOW + 7_200 + 61);
+    catalog.collect().unwrap();
+    assert_eq!(kept(), 0);
+    assert!(!dir.path().join("requests/x.req.tmp").exists());
+    assert!(matches!(resume(&catalog, &text), Err(Error::CursorExpired)));
+}
+
+#[test]
+fn an_index_that_cannot_be_searched_is_built_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(NOW));
+    let catalog = things(dir.path(), &clock);
+    let kind = ResourceType::Offering;
+    let value = json!({"id": "six", "name": "Six", "collection_ids": ["shoes"]});
+    let written = catalog.put(kind, "six", value, Precondition::None).unwrap();
+    let epoch = catalog.current().generation.epoch();
+    catalog.shutdown();
+    drop(catalog);
+    // As a version would have published it that knew of no columns and no text.
+    let durability = Durability::Off;
+    let generations = Generations::open_with(dir.path(), Arc::clone(&clock) as _, durability);
+    let generations = generations.unwrap();
+    let lock = generations.lock().unwrap();
+    let languages = [LanguageTag::parse("en").unwrap()];
+    let mut writer = generations.segment_writer(&lock, &languages).unwrap();
+    let entry = Entry {
+        id: "six",
+        terse: br#"{"id":"six","name":"Six"}"#,
+        full: br#"{"id":"six","name":"Six","collection_ids":["shoes"]}"#,
+        variants: &[],
+        language: None,
+        postings: &["shoes"],
+    };
+    writer.push(&entry).unwrap();
+    let mut builder = generations.builder(&lock).unwrap();
+    builder.add_segment(kind, writer.finish().unwrap()).unwrap();
+    let published = generations.publish(&lock, builder, written.generation, epoch);
+    drop((published.unwrap(), lock, generations));
+    let catalog = open(dir.path(), &clock);
+    assert!(catalog.current().generation.epoch() > epoch);
+    assert!(catalog.current().generation.number() > written.generation);
+    let sent = json!({"odp_version": "1.0", "query": "six"});
+    assert_eq!(found(&catalog, &sent), ["six"]);
+    assert_eq!(catalog.check().unwrap().faults, [""; 0]);
+    // Once is enough.
+    let number = catalog.current().generation.number();
+    drop(catalog);
+    let again = open(dir.path(), &clock);
+    assert_eq!(again.current().generation.number(), number);
+}
+
+#[test]
+fn writes_are_found_while_a_large_merge_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(NOW));
+    let catalog = open(dir.path(), &clock);
+    catalog.set_manifest(&manifest(&[])).unwrap();
+    let kind = ResourceType::Offering;
+    let thing = |n: usize, rank: usize| {
+        json!({
+            "id": format!("o{n:05}"), "name": format!("Thing {n}"), "schema": {"url": "/any.json"},
+            "attributes": {"rank": rank, "count": n}
+        })
+    };
+    let wait = Duration::from_secs(120);
+    catalog.start_indexer().unwrap();
+    for from in 0..10 {
+        let values = (0..1_200).map(|at| thing(at * 10 + from, 0));
+        let changes = values.map(|value| Change { kind, value }).collect();
+        let written = catalog.put_many(changes).pop().unwrap().unwrap();
+        assert!(catalog.wait_published(written.generation, wait));
+    }
+    let mut is_merged = false;
+    for round in 1..1_700 {
+        let (id, value) = (format!("o{:05}", round * 7), thing(round * 7, round));
+        let written = catalog.put(kind, &id, value, Precondition::None).unwrap();
+        assert!(catalog.wait_published(written.generation, wait));
+        let sent = json!({
+            "odp_version": "1.0", "filters": [{"id": "rank", "operator": "eq", "value": round}],
+            "refinements": ["rank"], "limit": 100
+        });
+        let page = search(&catalog, &sent).unwrap();
+        assert_eq!(ids(&page), [id]);
+        let groups = body(&page.bytes)["refinements"][0]["values"].clone();
+        assert_eq!(groups[0], json!({"value": 0, "count": 12_000 - round}));
+        is_merged = catalog.current().generation.segments(kind).len() < 9;
+        if is_merged {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(is_merged);
+    catalog.shutdown();
+    assert_eq!(catalog.check().unwrap().faults, [""; 0]);
 }
 
 fn collections(catalog: &Catalog, members: &Value) -> Result<Page, Error> {

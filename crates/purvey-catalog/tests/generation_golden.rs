@@ -1,27 +1,33 @@
-//! What format 1 looks like on disk: a catalog that was written once must open for ever.
+//! What each format looks like on disk: a catalog that was written once must open for ever.
 //!
-//! `tests/golden/v1` is never regenerated once released; a new format gets a directory of its own:
+//! `tests/golden/v1` and `v2` are never regenerated once released; a new format gets a directory of its own:
 //! `cargo test -p purvey-catalog --test generation_golden -- --ignored`.
 #![allow(clippy::unwrap_used)]
 
 mod generation_common;
 
-use generation_common::{Doc, Model, add, check, publish, tags};
+use generation_common::{Doc, Model, check, publish, tags};
 use purvey_catalog::clock::ManualClock;
-use purvey_catalog::cursor::{Cursor, CursorKeys, Expected};
+use purvey_catalog::cursor::{Cursor, CursorKeys, Expected, Request, SearchPlace};
 use purvey_catalog::fs::Durability;
 use purvey_catalog::generation::Generations;
-use purvey_catalog::segment::Entry;
+use purvey_catalog::search::{ColumnName, ColumnsWriter, Mapping, TextMatch};
+use purvey_catalog::segment::{Entry, TextPlan};
+use purvey_catalog::text::{TextConfig, TextSearch};
+use purvey_odp::filter::FilterDefinition;
+use purvey_odp::identity::CapabilityId;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::offering::Representation;
+use purvey_odp::pointer::Pointer;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Until when generation 1 is pinned.
 const PINNED_UNTIL: u64 = 1_800_003_600;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+fn golden(format: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/v{format}"))
 }
 
 fn open(dir: &Path, now: u64) -> Generations {
@@ -84,7 +90,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn format_1_opens_with_its_pinned_generation_its_pins_and_its_cursors() {
     let dir = tempfile::tempdir().unwrap();
-    copy(&golden(), dir.path());
+    copy(&golden(1), dir.path());
     let generations = open(dir.path(), 1_800_000_000);
     let current = generations.current().unwrap();
     assert_eq!((current.number(), current.epoch()), (2, 1));
@@ -102,7 +108,7 @@ fn format_1_opens_with_its_pinned_generation_its_pins_and_its_cursors() {
     check(&pinned, &model(&[first()]));
 
     let keys = CursorKeys::open(dir.path(), &Durability::Off).unwrap();
-    let text = std::fs::read_to_string(golden().join("cursor.txt")).unwrap();
+    let text = std::fs::read_to_string(golden(1).join("cursor.txt")).unwrap();
     let expected = Expected {
         operation: "list-offerings",
         scope: None,
@@ -124,37 +130,115 @@ fn format_1_opens_with_its_pinned_generation_its_pins_and_its_cursors() {
     assert!(open(dir.path(), PINNED_UNTIL + 60).get(1).is_err());
 }
 
+const SEARCHED: [&str; 3] = [
+    r#"{"id":"lamp","name":"Desk lamp","attributes":{"watts":[7,9]}}"#,
+    r#"{"id":"oak","name":"Oak desk"}"#,
+    r#"{"id":"saw","name":"Saw","attributes":{"watts":9.0}}"#,
+];
+
+fn mapping() -> Mapping {
+    let definition = json!({
+        "id": "watts", "title": "W", "description": "W.", "type": "integer", "operators": ["eq"]
+    });
+    let definition = FilterDefinition::validate(definition).unwrap();
+    let pointer = Pointer::parse("/attributes/watts").unwrap();
+    Mapping::new(None, &definition, vec![pointer])
+}
+
+fn texts() -> TextConfig {
+    TextConfig {
+        language: tags(&["en"]).remove(0),
+        weights: vec![1.0],
+    }
+}
+
+fn search_cursor() -> Cursor {
+    Cursor {
+        operation: "search-offerings".to_owned(),
+        search: Some(SearchPlace {
+            request: Request::Inline(br#"{"odp_version":"1.0","query":"desk"}"#.to_vec()),
+            score: 1.5_f32.to_bits(),
+            segment: 0,
+            ordinal: 1,
+        }),
+        ..cursor()
+    }
+}
+
 #[test]
-#[ignore = "rewrites tests/golden/v1, which is only right before format 1 is released"]
+fn format_2_opens_with_its_columns_its_text_and_its_cursors() {
+    let dir = tempfile::tempdir().unwrap();
+    copy(&golden(2), dir.path());
+    let generations = open(dir.path(), 1_800_000_000);
+    let current = generations.current().unwrap();
+    current.verify().unwrap();
+    let segment = current.segments(ResourceType::Offering).next().unwrap();
+    let columns = segment.columns().unwrap();
+    let column = columns.get(mapping().name()).unwrap();
+    let watts = CapabilityId::parse("watts").unwrap();
+    assert_eq!(mapping().name(), &ColumnName::new(None, &watts));
+    let values = |ordinal: u32| -> Vec<&[u8]> {
+        column
+            .codes(ordinal)
+            .map(|code| column.text(code))
+            .collect()
+    };
+    assert_eq!(values(0), [b"7", b"9"]);
+    assert_eq!(values(1), [b""; 0]);
+    assert_eq!(values(2), [b"9"]);
+    let text = Arc::clone(segment.text().unwrap());
+    assert_eq!(text.config_digest(), texts().digest());
+    let search = TextSearch::new(vec![text], &texts());
+    let found = search.query("desks").unwrap().matching(0).unwrap();
+    assert_eq!(found.iter().collect::<Vec<_>>(), [0, 1]);
+    let keys = CursorKeys::open(dir.path(), &Durability::Off).unwrap();
+    let text = std::fs::read_to_string(golden(2).join("cursor.txt")).unwrap();
+    let expected = Expected {
+        operation: "search-offerings",
+        scope: None,
+        access: 0,
+    };
+    let opened = keys.open_cursor(&text, &expected, PINNED_UNTIL - 1);
+    assert_eq!(opened.unwrap(), search_cursor());
+}
+
+#[test]
+#[ignore = "rewrites tests/golden/v2, which is only right before format 2 is released"]
 fn regenerate() {
-    let dir = golden();
+    let dir = golden(2);
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
     let generations = open(&dir, 1_800_000_000);
     let lock = generations.lock().unwrap();
     let mut writer = generations.segment_writer(&lock, &tags(&["en"])).unwrap();
-    let collection = Entry {
-        id: "a",
-        terse: br#"{"id":"a"}"#,
-        full: br#"{"id":"a","name":"A"}"#,
-        variants: &[],
-        language: None,
-        postings: &[],
-    };
-    writer.push(&collection).unwrap();
+    let plan = TextPlan::new(texts(), vec![Pointer::parse("/name").unwrap()]);
+    writer.index_text(&plan).unwrap();
+    let mappings = [mapping()];
+    let mut columns = ColumnsWriter::new(&mappings);
+    for text in SEARCHED {
+        let full: Value = serde_json::from_str(text).unwrap();
+        let entry = Entry {
+            id: full["id"].as_str().unwrap(),
+            terse: text.as_bytes(),
+            full: text.as_bytes(),
+            variants: &[],
+            language: None,
+            postings: &[],
+        };
+        writer.push(&entry).unwrap();
+        writer.push_text(plan.prepare(&full)).unwrap();
+        columns.push(&full).unwrap();
+    }
+    writer.set_columns(columns.finish().unwrap());
     let mut builder = generations.builder(&lock).unwrap();
     builder
-        .add_segment(ResourceType::Collection, writer.finish().unwrap())
+        .add_segment(ResourceType::Offering, writer.finish().unwrap())
         .unwrap();
-    add(&generations, &lock, &mut builder, &model(&[first()]));
     builder.set_meta(b"manifest 1");
     generations.publish(&lock, builder, 1, 1).unwrap();
     drop(lock);
-    generations.pin(1, PINNED_UNTIL).unwrap();
-    publish(&generations, 2, &second());
     let keys = CursorKeys::open(&dir, &Durability::Off).unwrap();
-    std::fs::write(dir.join("cursor.txt"), keys.seal(&cursor()).unwrap()).unwrap();
-    for lock in ["index.lock", "pins/lock"] {
-        std::fs::remove_file(dir.join(lock)).unwrap();
-    }
+    std::fs::write(dir.join("cursor.txt"), keys.seal(&search_cursor()).unwrap()).unwrap();
+    let _ = std::fs::remove_file(dir.join("index.lock"));
+    let _ = std::fs::remove_dir_all(dir.join("pins"));
 }

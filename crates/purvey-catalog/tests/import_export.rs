@@ -112,7 +112,7 @@ fn everything(catalog: &Catalog) -> Vec<Value> {
                         Some(cursor) => {
                             page = catalog
                                 .resume(&operation, &cursor, &Access::public())
-                                .unwrap()
+                                .unwrap();
                         }
                         None => break,
                     }

@@ -3,8 +3,10 @@
 
 use purvey_catalog::Error;
 use purvey_catalog::manifest::Manifest;
+use purvey_catalog::reader::Input;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::service::Operation;
+use serde_json::json;
 
 const SERVICE: &str = r#"[service]
 name = "Registry packages"
@@ -487,4 +489,41 @@ fn a_schema_is_served_where_nothing_else_is() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].1.starts_with("Must be a path alone"), "{found:?}");
     }
+}
+
+#[test]
+fn a_pattern_takes_a_part_of_a_column() {
+    let toml = |major: &str| {
+        let schema = r#"{"$schema": "https://json-schema.org/draft/2020-12/schema"}"#;
+        format!(
+            "{SERVICE}[records]\nid = \"id\"\nname = \"id\"\nschema = \"/x.json\"\n[records.attributes]\nmajor = {major}\n[schemas]\n\"/x.json\" = {{ inline = '{schema}' }}\n"
+        )
+    };
+    let major = |manifest: &Manifest, version: serde_json::Value| {
+        let row = json!({"id": "a", "v": version});
+        let value = manifest.map_row(Input::Value(row)).unwrap();
+        value.pointer("/attributes/major").cloned()
+    };
+    let number = parse(&toml(
+        r#"{ column = "v", pattern = "^v?0*([0-9]+)", type = "integer" }"#,
+    ))
+    .unwrap();
+    assert_eq!(major(&number, json!("v12.3.4")), Some(json!(12)));
+    assert_eq!(major(&number, json!("0.1")), Some(json!(0)));
+    assert_eq!(major(&number, json!("007")), Some(json!(7)));
+    assert_eq!(major(&number, json!(3.5)), Some(json!(3)));
+    assert_eq!(major(&number, json!("beta-1")), None);
+    assert_eq!(major(&number, json!(null)), None);
+    // Without a group, all that matches; of several values each by itself.
+    let words = parse(&toml(
+        r#"{ column = "v", split = ",", pattern = "[a-z]+" }"#,
+    ))
+    .unwrap();
+    assert_eq!(
+        major(&words, json!("1ab2, 3, cd")),
+        Some(json!(["ab", "cd"]))
+    );
+    let found = faults(&toml(r#"{ column = "v", pattern = "(" }"#));
+    assert_eq!(found[0].0, "/records/attributes/major/pattern");
+    assert!(found[0].1.contains("unclosed group"), "{found:?}");
 }

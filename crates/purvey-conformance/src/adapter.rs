@@ -1,7 +1,7 @@
 //! The adapter: one JSON request a line in, one JSON answer a line out.
 
 use crate::case::{Fault, divide};
-use crate::subject::{self, Reply};
+use crate::subject;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::{self, BufRead, Write};
@@ -79,7 +79,7 @@ pub enum Status {
     Passed,
     /// It is not, or the case could not be carried out.
     Failed,
-    /// There is no behaviour for it yet.
+    /// It is of a subject or operation that is not known.
     Skipped,
 }
 
@@ -123,8 +123,11 @@ pub fn judge(role: Role, subject: &str, case: Map<String, Value>) -> (Status, Op
     let expected = subject::expectation(subject, operation);
     let (input, expectation) = divide(case, expected);
     match subject::carry_out(role, subject, &input) {
-        Ok(Reply::Skipped(reason)) => (Status::Skipped, Some(reason.to_owned())),
-        Ok(Reply::Happened(outcome)) => match expectation.compare(&outcome) {
+        Ok(None) => (
+            Status::Skipped,
+            Some("this subject and operation are not known here".to_owned()),
+        ),
+        Ok(Some(outcome)) => match expectation.compare(&outcome) {
             Ok(()) => (Status::Passed, None),
             Err(difference) => (Status::Failed, Some(difference)),
         },

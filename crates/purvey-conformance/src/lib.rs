@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 pub mod adapter;
+pub mod agent;
 pub mod case;
 pub mod deviation;
+pub mod peer;
 pub mod run;
 pub mod service;
 pub mod subject;

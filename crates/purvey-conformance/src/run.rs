@@ -47,7 +47,7 @@ pub struct Totals {
     pub passed: usize,
     /// Not as expected, and not documented.
     pub failed: usize,
-    /// Without behaviour yet.
+    /// Of a subject or operation that is not known.
     pub skipped: usize,
     /// Not as expected, on purpose.
     pub deviations: usize,

@@ -13,13 +13,14 @@ use purvey_odp::media;
 use purvey_odp::service::{EndpointBase, Operation, ServiceDocument};
 use purvey_server::{AdminToken, ServerConfig, router};
 use serde_json::Value;
+use std::cell::Cell;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
 /// Any time will do, as long as it only moves when told.
-const NOW: u64 = 1_800_000_000;
+pub(crate) const NOW: u64 = 1_800_000_000;
 const TOKEN: &str = "conformance-adapter-token";
 
 /// The manifest of a Service about which nothing matters.
@@ -34,6 +35,8 @@ pub struct Service {
     runtime: Runtime,
     clock: Arc<ManualClock>,
     base: EndpointBase,
+    /// Whether something was written that is not visible yet.
+    written: Cell<bool>,
     directory: TempDir,
 }
 
@@ -75,15 +78,14 @@ impl Service {
             .map_err(Fault::of("runtime"))?;
         let base =
             EndpointBase::parse(manifest.endpoint_base()).map_err(Fault::of("endpoint base"))?;
-        let service = Self {
+        Ok(Self {
             catalog,
             runtime,
             clock,
             base,
+            written: Cell::new(true),
             directory,
-        };
-        service.publish()?;
-        Ok(service)
+        })
     }
 
     /// Stops the Service and starts it again on the same data.
@@ -97,12 +99,11 @@ impl Service {
         Ok(Self { catalog, ..self })
     }
 
-    /// Makes what was written visible.
-    ///
-    /// # Errors
-    /// Those of the catalog.
-    pub fn publish(&self) -> Result<(), Fault> {
-        self.catalog.publish().map_err(Fault::of("publication"))?;
+    /// Makes what was written visible, all at once.
+    fn publish(&self) -> Result<(), Fault> {
+        if self.written.replace(false) {
+            self.catalog.publish().map_err(Fault::of("publication"))?;
+        }
         Ok(())
     }
 
@@ -111,11 +112,22 @@ impl Service {
         self.clock.advance(seconds);
     }
 
-    /// Sends a request and waits for the whole response.
+    /// Sends a request to the Service, to which everything is visible that was written before, and waits for the whole response.
     ///
     /// # Errors
     /// When the request cannot be written or the response breaks off.
     pub fn send(
+        &self,
+        method: Method,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<Response, Fault> {
+        self.publish()?;
+        self.exchange(method, target, fields, body)
+    }
+
+    fn exchange(
         &self,
         method: Method,
         target: &str,
@@ -153,6 +165,28 @@ impl Service {
     /// As [`Service::send`].
     pub fn get(&self, target: &str) -> Result<Response, Fault> {
         self.send(Method::GET, target, &[], Vec::new())
+    }
+
+    /// Sends a search request with this content type.
+    ///
+    /// # Errors
+    /// As [`Service::send`].
+    pub fn search(
+        &self,
+        target: &str,
+        request: &Value,
+        content_type: Option<&str>,
+    ) -> Result<Response, Fault> {
+        let fields: Vec<_> = content_type
+            .map(|value| (header::CONTENT_TYPE.as_str(), value))
+            .into_iter()
+            .collect();
+        self.send(
+            Method::POST,
+            target,
+            &fields,
+            request.to_string().into_bytes(),
+        )
     }
 
     /// Gets an ODP document.
@@ -198,45 +232,36 @@ impl Service {
         })
     }
 
-    /// Writes a record as the operator, and publishes it. `false` when the Service refuses it.
+    /// Writes a record as the operator. `false` when the Service refuses it.
     ///
     /// # Errors
     /// When it can neither be taken nor refused.
     pub fn put(&self, kind: &str, value: &Value) -> Result<bool, Fault> {
         let id = value.get("id").and_then(Value::as_str).unwrap_or_default();
         let id = LocalId::parse(id).map_err(Fault::of("identifier"))?;
-        let response = self.put_as(kind, &id, value, Some(media::ODP))?;
+        let bearer = format!("Bearer {TOKEN}");
+        let fields = [
+            (header::AUTHORIZATION.as_str(), bearer.as_str()),
+            (header::CONTENT_TYPE.as_str(), media::ODP),
+        ];
+        let target = format!("/v1/catalog/{kind}/{id}");
+        let response = self.exchange(
+            Method::PUT,
+            &target,
+            &fields,
+            value.to_string().into_bytes(),
+        )?;
         match response.status {
-            StatusCode::OK | StatusCode::CREATED => self.publish().map(|()| true),
+            StatusCode::OK | StatusCode::CREATED => {
+                self.written.set(true);
+                Ok(true)
+            }
             StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT => Ok(false),
             status => Err(Fault(format!(
                 "a write was answered {status}: {}",
                 response.text()
             ))),
         }
-    }
-
-    /// Sends the operator's write of a record with this content type.
-    ///
-    /// # Errors
-    /// As [`Service::send`].
-    pub fn put_as(
-        &self,
-        kind: &str,
-        id: &LocalId,
-        value: &Value,
-        content_type: Option<&str>,
-    ) -> Result<Response, Fault> {
-        let bearer = format!("Bearer {TOKEN}");
-        let mut fields = vec![(header::AUTHORIZATION.as_str(), bearer.as_str())];
-        fields.extend(content_type.map(|value| (header::CONTENT_TYPE.as_str(), value)));
-        let target = format!("/v1/catalog/{kind}/{id}");
-        self.send(
-            Method::PUT,
-            &target,
-            &fields,
-            value.to_string().into_bytes(),
-        )
     }
 }
 

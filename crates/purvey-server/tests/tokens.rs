@@ -1,5 +1,5 @@
 //! Who asks counts: tokens, contexts, and that an outsider cannot tell what is hidden.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
 

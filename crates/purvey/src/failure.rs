@@ -77,6 +77,10 @@ impl Failure {
         }
     }
 
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
     pub(crate) fn exit(&self) -> ExitCode {
         ExitCode::from(self.code)
     }

@@ -18,6 +18,8 @@ pub(crate) struct Table {
     header: Vec<&'static str>,
     /// What the first portion needs: on a terminal all others have the same, elsewhere none is narrower.
     widths: Vec<u16>,
+    /// Columns at the beginning that keep their width as long as the others can be narrower.
+    kept: usize,
     style: Style,
     width: Option<u16>,
 }
@@ -27,9 +29,15 @@ impl Table {
         Self {
             header: header.to_vec(),
             widths: Vec::new(),
+            kept: 1,
             style: Style::detect(),
             width: output::width(),
         }
+    }
+
+    /// The same, where so many columns at the beginning are identifiers: they are to be copied, and wrapped last.
+    pub(crate) fn keeping(self, kept: usize) -> Self {
+        Self { kept, ..self }
     }
 
     /// The next rows as text; the header comes with the first ones.
@@ -45,7 +53,7 @@ impl Table {
             table.add_row(row.iter().map(|cell| text::line(cell)));
         }
         if first {
-            self.widths = fitting(table.column_max_content_widths(), self.width);
+            self.widths = fitting(table.column_max_content_widths(), self.kept, self.width);
         }
         for (column, width) in table.column_iter_mut().zip(&self.widths) {
             let width = Width::Fixed(width.saturating_add(GAP));
@@ -68,16 +76,19 @@ impl Table {
     }
 }
 
-/// These widths, the widest made narrower until all columns fit.
-fn fitting(mut widths: Vec<u16>, width: Option<u16>) -> Vec<u16> {
+/// These widths, the widest made narrower until all columns fit; the first `kept` columns last.
+fn fitting(mut widths: Vec<u16>, kept: usize, width: Option<u16>) -> Vec<u16> {
     let Some(width) = width else {
         return widths;
     };
-    let total = |widths: &[u16]| -> u32 { widths.iter().map(|w| u32::from(w + GAP)).sum() };
-    while total(&widths) > u32::from(width + GAP) {
-        match widths.iter_mut().max() {
-            Some(widest) if *widest > NARROWEST => *widest -= 1,
-            _ => break,
+    let total =
+        |widths: &[u16]| -> u32 { widths.iter().map(|w| u32::from(*w) + u32::from(GAP)).sum() };
+    for from in [kept, 0] {
+        while total(&widths) > u32::from(width) + u32::from(GAP) {
+            match widths.iter_mut().skip(from).max() {
+                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                _ => break,
+            }
         }
     }
     widths
@@ -130,6 +141,15 @@ mod tests {
             "{text}"
         );
         assert!(text.lines().count() > 2, "{text}");
+    }
+
+    #[test]
+    fn identifiers_are_made_narrower_last() {
+        assert_eq!(fitting(vec![20, 30, 9], 1, Some(50)), [20, 17, 9]);
+        assert_eq!(fitting(vec![20, 30, 9], 1, Some(34)), [18, 6, 6]);
+        assert_eq!(fitting(vec![20, 30, 9], 1, None), [20, 30, 9]);
+        // There is a terminal too narrow for anything.
+        assert_eq!(fitting(vec![20, 30, 9], 1, Some(3)), [6, 6, 6]);
     }
 
     #[test]

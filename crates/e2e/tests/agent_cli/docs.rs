@@ -10,7 +10,7 @@ use super::support::demo;
 /// The origin that the document speaks of.
 const ORIGIN: &str = "127.0.0.1:8080";
 
-/// A command, and what it prints: standard output, then standard error.
+/// A command, and what it prints.
 struct Example {
     line: usize,
     command: String,
@@ -48,7 +48,7 @@ fn squeezed(line: &str) -> String {
         .join("  ")
 }
 
-/// Whether the lines are those, where `…` is any number of lines.
+/// Whether the lines are those, where `…` stands for anything within a line, and alone for any number of lines.
 fn is_like(lines: &[String], pattern: &[String]) -> bool {
     match pattern.split_first() {
         None => lines.is_empty(),
@@ -57,7 +57,14 @@ fn is_like(lines: &[String], pattern: &[String]) -> bool {
         }
         Some((first, rest)) => lines
             .split_first()
-            .is_some_and(|(line, lines)| line == first && is_like(lines, rest)),
+            .is_some_and(|(line, lines)| is_line_like(line, first) && is_like(lines, rest)),
+    }
+}
+
+fn is_line_like(line: &str, pattern: &str) -> bool {
+    match pattern.split_once('…') {
+        None => line == pattern,
+        Some((begin, end)) => line.starts_with(begin) && line.ends_with(end),
     }
 }
 
@@ -80,7 +87,10 @@ fn every_example_prints_what_the_document_says() {
     } in &examples
     {
         let output = Command::new("sh")
-            .args(["-c", &command.replace(ORIGIN, origin)])
+            .args([
+                "-c",
+                &format!("exec 2>&1\n{}", command.replace(ORIGIN, origin)),
+            ])
             .env("PATH", &paths)
             .env_remove("PURVEY_TOKEN")
             .env_remove("PURVEY_CACHE")

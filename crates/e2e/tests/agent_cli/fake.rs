@@ -10,29 +10,29 @@ use serde_json::{Value, json};
 
 /// What was asked.
 #[derive(Clone, Debug)]
-pub struct Request {
-    pub method: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
     /// Path and query.
-    pub target: String,
+    pub(crate) target: String,
     headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(found, _)| found.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
 /// What is answered.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -41,7 +41,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
@@ -51,12 +51,12 @@ impl Reply {
     }
 
     /// A document of the protocol.
-    pub fn odp(document: &Value) -> Self {
+    pub(crate) fn odp(document: &Value) -> Self {
         Self::new(200, "application/odp+json", document.to_string())
     }
 
     /// A problem.
-    pub fn problem(status: u16, code: &str, more: &Value) -> Self {
+    pub(crate) fn problem(status: u16, code: &str, more: &Value) -> Self {
         let name = code.to_lowercase().replace('_', "-");
         let mut problem = json!({
             "type": format!("https://offeringprotocol.org/problems/{name}"),
@@ -71,29 +71,29 @@ impl Reply {
     }
 
     /// No answer at all.
-    pub fn silence() -> Self {
+    pub(crate) fn silence() -> Self {
         Self {
             silent: true,
             ..Self::new(200, "text/plain", "")
         }
     }
 
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
 /// A server on a port of its own; it ends when it is dropped.
-pub struct Fake {
-    pub url: String,
+pub(crate) struct Fake {
+    pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Fake {
-    pub fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -121,12 +121,12 @@ impl Fake {
     }
 
     /// What was asked so far.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
     /// What was asked so far of one path, whatever the query.
-    pub fn requests_for(&self, path: &str) -> Vec<Request> {
+    pub(crate) fn requests_for(&self, path: &str) -> Vec<Request> {
         let of_path = |request: &Request| request.target.split('?').next() == Some(path);
         self.requests().into_iter().filter(of_path).collect()
     }
@@ -198,7 +198,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
 }
 
 /// A Service Document that advertises these operations, with more members.
-pub fn service(operations: &[&str], more: &Value) -> Reply {
+pub(crate) fn service(operations: &[&str], more: &Value) -> Reply {
     let operations: Vec<Value> = operations
         .iter()
         .map(|name| json!({"name": name, "authentication": "not-required"}))
@@ -219,7 +219,7 @@ pub fn service(operations: &[&str], more: &Value) -> Reply {
 }
 
 /// A page of these items.
-pub fn page(items: &Value, more: &Value) -> Reply {
+pub(crate) fn page(items: &Value, more: &Value) -> Reply {
     let mut page = json!({"odp_version": "1.0", "items": items});
     for (name, value) in more.as_object().unwrap() {
         page[name] = value.clone();
@@ -228,9 +228,9 @@ pub fn page(items: &Value, more: &Value) -> Reply {
 }
 
 /// What a Service answers where nothing is.
-pub fn nothing() -> Reply {
+pub(crate) fn nothing() -> Reply {
     Reply::problem(404, "NOT_FOUND", &json!({}))
 }
 
 /// The operations that every Service has.
-pub const LEAST: [&str; 2] = ["list-offerings", "get-offering"];
+pub(crate) const LEAST: [&str; 2] = ["list-offerings", "get-offering"];

@@ -88,8 +88,8 @@ fn evil_service() -> Fake {
             ),
             "/do" => Reply::new(200, "text/plain", EVIL).with("location", "/\u{9b}31m"),
             _ => Reply::problem(
-                404,
-                "NOT_FOUND",
+                400,
+                "INVALID_REQUEST",
                 &json!({
                     "title": EVIL, "detail": EVIL, "instance": "/odp/x",
                     "invalid_params": [{"in": "path", "name": EVIL, "reason": EVIL}],
@@ -133,7 +133,10 @@ fn json_is_escaped_and_means_the_same() {
         (&["inspect", origin, "--json"], "/document/name"),
         (&["offerings", origin, "--json"], "/name"),
         (&["collections", origin, "--json", "--full"], "/description"),
-        (&["search", origin, "x", "--json"], "/offering/name"),
+        (
+            &["search", origin, "x", "--refine", "kind", "--json"],
+            "/offering/name",
+        ),
         (&["capabilities", origin, "--json"], "/filters/0/title"),
         (&["get", origin, "x", "--json"], "/offering/price/unit"),
         (&["actions", origin, "x", "--json"], "/action/description"),
@@ -143,9 +146,12 @@ fn json_is_escaped_and_means_the_same() {
         harmless(&output);
         let documents = lines(&stdout(&output));
         assert_eq!(
-            documents[0].pointer(pointer),
+            documents
+                .first()
+                .and_then(|document| document.pointer(pointer)),
             Some(&Value::from(EVIL)),
-            "{arguments:?}"
+            "{arguments:?}: {}",
+            e2e::binary::said(&output)
         );
     }
     let output = run(&["invoke", origin, "x", "do", "--yes", "--json"]);

@@ -220,7 +220,7 @@ fn collections_are_listed_searched_and_drawn() {
     let output = run(&["collections", origin, "--tree"]);
     assert_eq!(stdout(&output), "home  Home\n  light  Light\nlost  Lost\n");
     assert!(
-        stderr(&output).starts_with("note: hierarchy /lost/parent_ids/0: "),
+        stderr(&output).starts_with("note: lost /parent_ids/0: "),
         "{}",
         stderr(&output)
     );

@@ -306,8 +306,12 @@ fn several_services_are_searched_and_one_that_fails_costs_only_its_own() {
     assert!(table.starts_with("SERVICE  "), "{table}");
     assert!(table.contains(&format!("{second}  torch")), "{table}");
 
-    // All of them: the failure is the first one's.
-    fails(6, &["search", third, "lamp", "--also", third]);
+    // All of them fail: the code is what they have in common.
+    let denied = shop(|| Reply::problem(403, "NOT_AUTHORIZED", &json!({})));
+    let again =
+        shop(|| Reply::problem(503, "SERVICE_UNAVAILABLE", &json!({})).with("retry-after", "120"));
+    fails(6, &["search", third, "lamp", "--also", &again.url]);
+    fails(1, &["search", third, "lamp", "--also", &denied.url]);
     let none = shop(|| page(&json!([]), &json!({})));
     let output = run(&["search", &none.url, "lamp"]);
     assert_eq!(

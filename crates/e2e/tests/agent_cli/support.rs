@@ -7,7 +7,7 @@ use e2e::server::Server;
 use serde_json::Value;
 
 /// A command of the Agent at a Service on this machine, with no cache of the user's.
-pub fn agent(arguments: &[&str]) -> Command {
+pub(crate) fn agent(arguments: &[&str]) -> Command {
     let mut command = command();
     command
         .args(arguments)
@@ -17,12 +17,12 @@ pub fn agent(arguments: &[&str]) -> Command {
 }
 
 /// Runs it to its end.
-pub fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     agent(arguments).output().unwrap()
 }
 
 /// Runs it; it must succeed. Gives what it wrote to standard output.
-pub fn ok(arguments: &[&str]) -> String {
+pub(crate) fn ok(arguments: &[&str]) -> String {
     let output = run(arguments);
     assert_eq!(
         output.status.code(),
@@ -34,7 +34,7 @@ pub fn ok(arguments: &[&str]) -> String {
 }
 
 /// Runs it; it must end with this code. Gives what it wrote to standard error.
-pub fn fails(code: i32, arguments: &[&str]) -> String {
+pub(crate) fn fails(code: i32, arguments: &[&str]) -> String {
     let output = run(arguments);
     assert_eq!(
         output.status.code(),
@@ -45,30 +45,30 @@ pub fn fails(code: i32, arguments: &[&str]) -> String {
     stderr(&output)
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// Lines of JSON.
-pub fn lines(text: &str) -> Vec<Value> {
+pub(crate) fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
 
 /// The one document that a command prints with `--json`.
-pub fn json(arguments: &[&str]) -> Value {
+pub(crate) fn json(arguments: &[&str]) -> Value {
     let mut documents = lines(&ok(arguments));
     assert_eq!(documents.len(), 1);
     documents.remove(0)
 }
 
 /// The demo, served.
-pub fn demo() -> Server {
+pub(crate) fn demo() -> Server {
     let mut command = command();
     command.args(["serve", "--demo", "--listen", "127.0.0.1:0"]);
     Server::run(command).unwrap_or_else(|said| panic!("the demo does not start:\n{said}"))

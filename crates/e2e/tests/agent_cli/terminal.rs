@@ -1,7 +1,7 @@
 //! What is different on a terminal: emphasis, width, escapes, questions. `script` of util-linux is the terminal.
 #![cfg(target_os = "linux")]
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use e2e::binary::purvey;
@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::fake::{Fake, LEAST, Reply, nothing, page, service};
 
-/// Runs a shell command on a terminal of this width, with these keys typed. Gives what the terminal got, and the code.
+/// Runs a shell command on a terminal of this width; once it asks something, these keys are typed. Gives what the terminal
+/// got, and the code.
 fn on_terminal(
     command: &str,
     columns: u16,
@@ -17,10 +18,8 @@ fn on_terminal(
     variables: &[(&str, &str)],
 ) -> (String, i32) {
     let purvey = purvey().to_str().unwrap();
-    let line = format!(
-        "stty cols {columns} rows 24 -echo; {}",
-        command.replace("purvey", purvey)
-    );
+    let command = command.replace("purvey", purvey);
+    let line = format!("stty cols {columns} rows 24 -echo; {command}");
     let mut script = Command::new("script");
     script
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
@@ -29,17 +28,30 @@ fn on_terminal(
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    let mut child = script.spawn().expect("script of util-linux");
+    let mut child = script.spawn().unwrap();
+    // Left open until the end: its end would be that of the terminal's input.
     let mut stdin = child.stdin.take().unwrap();
-    // Left open: its end would be the end of the terminal's input.
+    let mut stdout = child.stdout.take().unwrap();
+    let mut got = Vec::new();
+    let mut byte = [0];
+    while !keys.is_empty() && !got.ends_with(QUESTION.as_bytes()) {
+        assert_eq!(
+            stdout.read(&mut byte).unwrap(),
+            1,
+            "{}",
+            String::from_utf8_lossy(&got)
+        );
+        got.extend(byte);
+    }
     stdin.write_all(keys.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    stdout.read_to_end(&mut got).unwrap();
+    let code = child.wait().unwrap().code().unwrap();
     drop(stdin);
-    let text = String::from_utf8(output.stdout)
-        .unwrap()
-        .replace("\r\n", "\n");
-    (text, output.status.code().unwrap())
+    (String::from_utf8(got).unwrap().replace("\r\n", "\n"), code)
 }
+
+/// How every question ends.
+const QUESTION: &str = "[y/N] ";
 
 fn shop() -> Fake {
     Fake::start(

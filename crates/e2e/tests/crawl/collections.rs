@@ -43,7 +43,15 @@ fn collections_and_their_offerings_agree_with_the_manifest() {
             let full = answer.json();
             published.check("collection", &full);
             assert_eq!(content_language(&answer), languages_of([&full]));
-            assert!(full.get("search_capabilities").is_none());
+            for kind in ["filters", "sorts"] {
+                let own = collection.get(kind).and_then(toml::Value::as_array);
+                let own = own.into_iter().flatten();
+                let own: Vec<&str> = own.map(|one| one["id"].as_str().unwrap()).collect();
+                let said = full["search_capabilities"][kind]["inline"].as_array();
+                let said = said.into_iter().flatten();
+                let said: Vec<&str> = said.map(|one| one["id"].as_str().unwrap()).collect();
+                assert_eq!(said, own, "{kind} of {id}");
+            }
             let parents: Vec<&str> =
                 collection
                     .get("parent_ids")

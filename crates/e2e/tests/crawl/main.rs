@@ -11,5 +11,6 @@ mod collections;
 mod offerings;
 mod problems;
 mod published;
+mod search;
 mod service;
 mod support;

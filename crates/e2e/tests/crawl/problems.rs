@@ -1,6 +1,7 @@
 //! What cannot be answered.
 
 use e2e::client::{Answer, page_of};
+use serde_json::{Value, json};
 
 use crate::published::Published;
 use crate::support::*;
@@ -139,11 +140,66 @@ fn what_cannot_be_answered_is_a_valid_problem() {
                 .expect_status(200);
         }
     }
-    // Not advertised, so not there.
-    for path in ["/offerings/search", "/collections/search"] {
-        let answer = client.ask("POST", &client.operation(path), &[]);
-        check_problem(&published, &answer, path, 404, "NOT_FOUND");
+}
+
+#[test]
+fn a_search_that_cannot_be_answered_is_a_valid_problem() {
+    let Some(published) = Published::load() else {
+        return;
+    };
+    let (_server, client) = demo();
+    let target = client.operation("/offerings/search");
+    let filter = |id: &str, operator: &str, value: Value| json!([{"id": id, "operator": operator, "value": value}]);
+    for (members, places) in [
+        (json!({}), vec![""]),
+        (json!({"query": "", "limit": 0}), vec!["/query", "/limit"]),
+        (
+            json!({"filters": filter("price", "gte", json!(12))}),
+            vec!["/filters/0/value"],
+        ),
+        (
+            json!({"filters": filter("price", "gte", json!("012"))}),
+            vec!["/filters/0/value"],
+        ),
+        (
+            json!({"filters": filter("price-type", "in", json!(["free", 7]))}),
+            vec!["/filters/0/value/1"],
+        ),
+        (
+            json!({"filters": filter("level", "exists", json!(true))}),
+            vec!["/filters/0/operator"],
+        ),
+        (
+            json!({"filters": filter("seats", "gte", json!(5))}),
+            vec!["/filters/0/id"],
+        ),
+        (json!({"query": "oak", "sort": "soonest"}), vec!["/sort"]),
+        (
+            json!({"query": "oak", "refinements": ["kind", "price"]}),
+            vec!["/refinements/1"],
+        ),
+    ] {
+        let mut request = members;
+        request["odp_version"] = "1.0".into();
+        let answer = client.search(&target, &request, &[]);
+        check_problem(&published, &answer, &target, 400, "INVALID_REQUEST");
+        let problem = answer.json();
+        let params = problem["invalid_params"].as_array().unwrap().iter();
+        let said: Vec<&str> = params
+            .map(|param| param["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(said, places, "{request}");
     }
+    let mut nowhere = json!({"odp_version": "1.0", "query": "oak", "collection_id": "nowhere"});
+    let answer = client.search(&target, &nowhere, &[]);
+    check_problem(&published, &answer, &target, 404, "NOT_FOUND");
+    nowhere["padding"] = "x".repeat(65_536).into();
+    let answer = client.search(&target, &nowhere, &[]);
+    check_problem(&published, &answer, &target, 413, "REQUEST_TOO_LARGE");
+    let answer = client.ask("POST", &target, &[("content-type", "application/json")]);
+    check_problem(&published, &answer, &target, 415, "UNSUPPORTED_MEDIA_TYPE");
+    let answer = client.search(&target, &nowhere, &[("accept", "text/html")]);
+    check_problem(&published, &answer, &target, 406, "NOT_ACCEPTABLE");
 }
 
 fn check_problem(published: &Published, answer: &Answer, target: &str, status: u16, code: &str) {

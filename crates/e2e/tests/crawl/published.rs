@@ -10,13 +10,15 @@ use serde_json::Value;
 /// Schemas that documents of ours must satisfy, by name.
 pub(crate) struct Published(BTreeMap<&'static str, Validator>);
 
-const USED: [&str; 6] = [
+const USED: [&str; 8] = [
     "service-document",
     "offering",
     "collection",
     "page-envelope",
     "problem-details",
     "detail-fields",
+    "offering-search-response",
+    "filter-definition-page",
 ];
 
 impl Published {

@@ -28,8 +28,10 @@ fn the_service_document_is_valid_in_each_language() {
         assert_eq!(document["name"], name);
         assert_eq!(document["localizations"], serde_json::json!(["en", "de"]));
         assert_eq!(answer.header("content-language"), Some(tag));
-        // Search is not there yet, so nothing speaks of it.
-        assert!(document.get("search_capabilities").is_none());
+        // As many as the manifest has for the whole Service, which are few enough to stand here.
+        let capabilities = &document["search_capabilities"];
+        let count = |kind: &str| capabilities[kind]["inline"].as_array().unwrap().len();
+        assert_eq!((count("filters"), count("sorts")), (8, 3));
         let operations = document["operations"].as_array().unwrap();
         let names: BTreeSet<&str> = operations
             .iter()
@@ -43,6 +45,8 @@ fn the_service_document_is_valid_in_each_language() {
                 "list-collection-offerings",
                 "list-collections",
                 "list-offerings",
+                "search-collections",
+                "search-offerings",
             ])
         );
         tags.insert((german, answer.header("etag").unwrap().to_owned()));

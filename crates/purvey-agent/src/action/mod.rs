@@ -1,11 +1,13 @@
 //! Actions: what can follow discovery, made ready, and invoked only when a caller says so (ODP §4).
 
+mod answering;
 mod compact;
 mod input;
 mod invoke;
 mod openapi;
 mod parameters;
 
+pub use answering::ChallengeHandler;
 pub use input::Input;
 pub use invoke::Answer;
 
@@ -21,7 +23,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use url::Url;
 
-/// An Action whose target is known. [`Service::invoke`] sends it; nothing else does.
+/// An Action whose target is known. [`Service::invoke`] and [`Service::invoke_with`] send it; nothing else does.
 #[derive(Clone, Debug)]
 pub struct ResolvedAction {
     action: Action,

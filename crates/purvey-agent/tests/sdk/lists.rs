@@ -551,3 +551,21 @@ async fn what_is_not_known_is_dropped_from_a_page_and_told() {
             .all(|issue| issue.code.as_str() == "UNSUPPORTED")
     );
 }
+
+#[tokio::test]
+async fn a_page_that_is_too_large_is_the_end() {
+    let mut large = page(&["c"], Some("/next/3"));
+    large["padding"] = "x".repeat(524_288).into();
+    let fake = Fake::serving(&document());
+    fake.on(
+        "GET /odp/offerings?limit=50",
+        &page(&["a", "b"], Some("/next/2")),
+    );
+    fake.on("GET /next/2", &large);
+    let mut pages = fake.service().await.offerings().pages();
+    assert_eq!(pages.next_page().await.unwrap().unwrap().items.len(), 2);
+    let error = pages.next_page().await.unwrap_err();
+    assert_eq!(code(&error), "RESPONSE_LIMIT_EXCEEDED");
+    assert!(pages.next_page().await.unwrap().is_none());
+    assert_eq!(fake.log(), ["GET /odp/offerings?limit=50", "GET /next/2"]);
+}

@@ -10,6 +10,7 @@
 mod support;
 
 mod actions;
+mod answering;
 mod capabilities;
 mod documents;
 mod examples;

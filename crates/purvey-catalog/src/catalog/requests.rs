@@ -43,10 +43,16 @@ impl Requests {
         };
         let mut known = HashMap::new();
         for name in names(&requests.dir)? {
-            if let Some(digest) = of_file(&name)
-                && let Some((until, text)) = requests.load(digest)?
-            {
-                known.insert(digest, (until, text.len() as u64));
+            let Some(digest) = of_file(&name) else {
+                continue;
+            };
+            match requests.load(digest) {
+                Ok(Some((until, text))) => {
+                    known.insert(digest, (until, text.len() as u64));
+                }
+                // The next collection deletes it.
+                Ok(None) | Err(Error::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         *requests.known.lock() = known;
@@ -81,7 +87,11 @@ impl Requests {
             });
         }
         // Another process may have kept it for longer.
-        let until = until.max(self.load(digest)?.map_or(0, |(until, _)| until));
+        let until = match self.load(digest) {
+            Ok(known) => until.max(known.map_or(0, |(until, _)| until)),
+            Err(Error::Corrupt { .. }) => until,
+            Err(error) => return Err(error),
+        };
         let mut contents = until.to_le_bytes().to_vec();
         contents.extend(text);
         self.durability

@@ -11,7 +11,7 @@ use crate::page;
 use crate::search::{After, Hit, Hits, Order, Query, TextMatch, Trace};
 use crate::text::{TextQuery, TextSearch};
 use bytes::Bytes;
-use purvey_odp::identity::ResourceType;
+use purvey_odp::identity::{LocalId, ResourceType};
 use purvey_odp::language::AcceptLanguage;
 use purvey_odp::limits;
 use purvey_odp::offering::Representation;
@@ -58,7 +58,7 @@ impl Catalog {
         let limit = request.request.limit();
         self.answer_first(&request.access, |snapshot| {
             let cursor = first(Operation::SearchOfferings, request, limit, snapshot);
-            self.offerings(snapshot, &request.request, cursor)
+            self.offerings(snapshot, &request.request, &cursor)
         })
     }
 
@@ -83,7 +83,7 @@ impl Catalog {
         let (snapshot, cursor, body) =
             self.open_search(Operation::SearchOfferings, cursor, access)?;
         let request = OfferingSearchRequest::validate(body).map_err(|_| Error::CursorInvalid)?;
-        Ok(self.offerings(&snapshot, &request, cursor)?.0)
+        Ok(self.offerings(&snapshot, &request, &cursor)?.0)
     }
 
     /// The first page of a `search-collections`: by relevance when there is text, else by id.
@@ -97,7 +97,7 @@ impl Catalog {
         let limit = request.request.limit();
         self.answer_first(&request.access, |snapshot| {
             let cursor = first(Operation::SearchCollections, request, limit, snapshot);
-            self.collections(snapshot, &request.request, cursor)
+            self.collections(snapshot, &request.request, &cursor)
         })
     }
 
@@ -109,7 +109,7 @@ impl Catalog {
         let (snapshot, cursor, body) =
             self.open_search(Operation::SearchCollections, cursor, access)?;
         let request = CollectionSearchRequest::validate(body).map_err(|_| Error::CursorInvalid)?;
-        self.collections(&snapshot, &request, cursor)
+        self.collections(&snapshot, &request, &cursor)
     }
 
     /// Opens a continuation of a search: what it is answered from, the cursor, and the request without its limit and refinements.
@@ -140,7 +140,7 @@ impl Catalog {
         &self,
         snapshot: &Snapshot,
         request: &OfferingSearchRequest,
-        cursor: Cursor,
+        cursor: &Cursor,
     ) -> Result<(Page, Explanation), Error> {
         let mut phases = Phases::start();
         let generation = &snapshot.generation;
@@ -151,7 +151,7 @@ impl Catalog {
         {
             return Err(Error::NotFound);
         }
-        let effective = manifest.effective_capabilities(collection.map(|id| id.as_str()));
+        let effective = manifest.effective_capabilities(collection.map(LocalId::as_str));
         let resolved = request.resolve(effective)?;
         let index = generation.search_index(ResourceType::Offering, &self.inner.filters)?;
         let scope = collection.map(|id| {
@@ -176,8 +176,8 @@ impl Catalog {
             scope: scope.as_deref(),
             text: text.as_ref().map(|text| text as &dyn TextMatch),
             order,
-            after: after(&cursor),
-            limit: limit(&cursor),
+            after: after(cursor),
+            limit: limit(cursor),
             refinements: resolved.refinements(),
             plan: None,
         };
@@ -185,7 +185,7 @@ impl Catalog {
         let hits = index.search_traced(&query, &mut trace)?;
         phases.searched();
         let body = || crate::render::bytes(&without_first_page(request.to_value()));
-        let page = self.deliver(snapshot, Operation::SearchOfferings, &hits, &cursor, body)?;
+        let page = self.deliver(snapshot, Operation::SearchOfferings, &hits, cursor, body)?;
         phases.delivered();
         let explanation = Explanation::new(snapshot, request, order, &hits, trace, &phases);
         Ok((page, explanation))
@@ -195,7 +195,7 @@ impl Catalog {
         &self,
         snapshot: &Snapshot,
         request: &CollectionSearchRequest,
-        cursor: Cursor,
+        cursor: &Cursor,
     ) -> Result<Page, Error> {
         let generation = &snapshot.generation;
         let scope = match request.parent() {
@@ -219,13 +219,13 @@ impl Catalog {
             scope: scope.as_deref(),
             text: text.as_ref().map(|text| text as &dyn TextMatch),
             order: Order::Relevance,
-            after: after(&cursor),
-            limit: limit(&cursor),
+            after: after(cursor),
+            limit: limit(cursor),
             refinements: &[],
             plan: None,
         })?;
         let body = || crate::render::bytes(&without_first_page(request.to_value()));
-        self.deliver(snapshot, Operation::SearchCollections, &hits, &cursor, body)
+        self.deliver(snapshot, Operation::SearchCollections, &hits, cursor, body)
     }
 
     /// The page of what was found, with the continuation of a sequence whose request is `body`.
@@ -261,7 +261,7 @@ impl Catalog {
                 let last = count.checked_sub(1).and_then(|at| hits.documents.get(at));
                 let last = last.ok_or(Error::NotFound)?;
                 let path = format!("{}/{path}", snapshot.manifest.endpoint_base());
-                self.next(snapshot, kind, *last, cursor, &path, body())
+                self.next(snapshot, kind, *last, cursor, &path, &body())
             })?;
         if languages.is_empty() {
             languages.push(snapshot.manifest.language().clone());
@@ -281,7 +281,7 @@ impl Catalog {
         last: Hit,
         cursor: &Cursor,
         path: &str,
-        body: Vec<u8>,
+        body: &[u8],
     ) -> Result<String, Error> {
         let generation = &snapshot.generation;
         let expires = expiry(self.inner.options.clock.now());
@@ -303,12 +303,12 @@ impl Catalog {
             })?;
             Ok(format!("{path}?cursor={text}"))
         };
-        match seal(Request::Inline(body.clone())) {
+        match seal(Request::Inline(body.to_vec())) {
             Ok(next) if next.len() <= limits::NEXT_CHARS => return Ok(next),
             Ok(_) | Err(Error::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }
-        seal(Request::Kept(self.inner.requests.keep(&body, expires)?))
+        seal(Request::Kept(self.inner.requests.keep(body, expires)?))
     }
 }
 

@@ -88,9 +88,14 @@ impl GenerationBuilder {
     /// # Errors
     /// [`Error::Corrupt`] when an item that has to be copied is damaged; [`Error::Io`].
     pub fn merge(&mut self) -> Result<(), Error> {
+        self.merge_up_to(u64::MAX)
+    }
+
+    /// As [`Self::merge`], leaving out merges of more than `most` live documents.
+    pub(super) fn merge_up_to(&mut self, most: u64) -> Result<(), Error> {
         for kind in [ResourceType::Collection, ResourceType::Offering] {
             self.parts[slot(kind)].retain(|part| part.live() > 0);
-            while let Some(chosen) = choose(&self.parts[slot(kind)]) {
+            while let Some(chosen) = choose(&self.parts[slot(kind)], most) {
                 self.merge_parts(kind, &chosen)?;
             }
         }
@@ -110,11 +115,16 @@ impl GenerationBuilder {
             &sources,
             self.texts[slot(kind)].as_deref(),
             self.registry.durability().clone(),
+            None,
         )?;
         let merged = merged.map(|id| self.registry.open(id)).transpose()?;
         parts.retain(|part| !is_chosen(part));
         parts.extend(merged.map(|segment| Part::new(segment, RoaringBitmap::new())));
         Ok(())
+    }
+
+    pub(super) fn parts_mut(&mut self, kind: ResourceType) -> &mut Vec<Part> {
+        &mut self.parts[slot(kind)]
     }
 
     pub(super) fn meta(&self) -> (u128, &[u8]) {
@@ -167,24 +177,28 @@ fn kill_replaced(part: &mut Part, newer: &Segment) {
     }
 }
 
-/// The segments to merge next; `None` when all is well.
-fn choose(parts: &[Part]) -> Option<Vec<SegmentId>> {
-    let mut tiers: Vec<(Tier<'_>, Vec<SegmentId>)> = Vec::new();
+/// The segments to merge next, with at most `most` live documents; `None` when all is well.
+pub(super) fn choose(parts: &[Part], most: u64) -> Option<Vec<SegmentId>> {
+    let mut tiers: Vec<(Tier<'_>, Vec<SegmentId>, u64)> = Vec::new();
     for part in parts {
         let id = part.segment.segment_id();
-        if part.dead.len() * 2 > u64::from(part.segment.len()) {
+        let live = part.live();
+        if part.dead.len() * 2 > u64::from(part.segment.len()) && live <= most {
             return Some(vec![id]);
         }
         let tier = Tier::of(part);
-        match tiers.iter_mut().find(|(known, _)| *known == tier) {
-            Some((_, members)) => members.push(id),
-            None => tiers.push((tier, vec![id])),
+        match tiers.iter_mut().find(|(known, ..)| *known == tier) {
+            Some((_, members, documents)) => {
+                members.push(id);
+                *documents += live;
+            }
+            None => tiers.push((tier, vec![id], live)),
         }
     }
     let full = tiers
         .into_iter()
-        .find(|(_, members)| members.len() > TIER_SEGMENTS);
-    full.map(|(_, members)| members)
+        .find(|(_, members, documents)| members.len() > TIER_SEGMENTS && *documents <= most);
+    full.map(|(_, members, _)| members)
 }
 
 /// Segments that may be merged with each other: of like size, and of one default language.

@@ -84,7 +84,7 @@ impl Generations {
                 None => is_temporary(&name),
             };
             if gone && self.durability().remove(&self.segments_dir().join(&name))? {
-                collected.segments += usize::from(!is_temporary(&name));
+                collected.segments += usize::from(name.ends_with(".seg"));
             }
         }
         for name in names(self.generations_dir())? {

@@ -17,9 +17,20 @@ const SCOPES_BYTES: usize = 16 << 20;
 #[derive(Default)]
 pub(super) struct Lazy {
     indexes: [Mutex<Option<Arc<SearchIndex>>>; 2],
-    texts: [Mutex<Option<Arc<TextSearch>>>; 2],
+    /// Of all documents, the dead too: views have that of their generation.
+    texts: Arc<[Mutex<Option<Arc<TextSearch>>>; 2]>,
     /// Scopes by what they are, the oldest first.
     scopes: Mutex<VecDeque<(Scope, Arc<Members>)>>,
+}
+
+impl Lazy {
+    /// That of a view of the same generation.
+    pub(super) fn of_view(&self) -> Self {
+        Self {
+            texts: Arc::clone(&self.texts),
+            ..Self::default()
+        }
+    }
 }
 
 /// Documents that a search can be confined to.

@@ -1,5 +1,6 @@
 //! All generations of a data directory.
 
+use super::apart::{MERGING, Merged, PROMPT_DOCUMENTS};
 use super::builder::GenerationBuilder;
 use super::collect::References;
 use super::file::{self, GenerationFile};
@@ -17,6 +18,7 @@ use purvey_odp::language::LanguageTag;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Superseded generations that stay open.
@@ -26,6 +28,7 @@ const ATTEMPTS: usize = 100;
 
 /// The generations of one data directory. Several processes may have it open; one at a time publishes.
 pub struct Generations {
+    dir: PathBuf,
     current_path: PathBuf,
     lock_path: PathBuf,
     generations_dir: PathBuf,
@@ -37,6 +40,9 @@ pub struct Generations {
     /// Superseded ones, the last used last.
     opened: Mutex<Vec<Arc<Generation>>>,
     references: Mutex<HashMap<u64, Arc<References>>>,
+    /// Whether large merges are left to [`Generations::merge_apart`].
+    defers_merges: AtomicBool,
+    apart: Mutex<Option<Merged>>,
 }
 
 impl Generations {
@@ -61,6 +67,7 @@ impl Generations {
         let generations_dir = durability.create_dir(dir, "generations")?;
         let pins = Pins::new(durability.create_dir(dir, "pins")?, durability.clone());
         let generations = Self {
+            dir: dir.to_owned(),
             current_path: dir.join("CURRENT"),
             lock_path: dir.join("index.lock"),
             generations_dir,
@@ -75,6 +82,8 @@ impl Generations {
             current: ArcSwapOption::empty(),
             opened: Mutex::default(),
             references: Mutex::default(),
+            defers_merges: AtomicBool::new(false),
+            apart: Mutex::default(),
         };
         // Names that a killed process had made and not yet synced are read all the same; a power failure must not take them back.
         for dir in [
@@ -294,7 +303,11 @@ impl Generations {
                 format!("generation {number} does not come after the current one, {current}");
             return Err(Error::Conflict { detail });
         }
-        builder.merge()?;
+        self.take_over(&mut builder)?;
+        builder.merge_up_to(match self.defers_merges() {
+            true => PROMPT_DOCUMENTS,
+            false => u64::MAX,
+        })?;
         self.durability.sync_dir(&self.registry.dir)?;
         let (digest, meta) = builder.meta();
         let meta_path = file::meta_path(&self.generations_dir, digest);
@@ -322,13 +335,38 @@ impl Generations {
         Ok(generation)
     }
 
+    /// Leaves large merges to [`merge_apart`](Self::merge_apart), so that they delay no publication; by default publishing does all.
+    pub fn defer_merges(&self, defer: bool) {
+        self.defers_merges.store(defer, Ordering::Relaxed);
+    }
+
+    pub(super) fn defers_merges(&self) -> bool {
+        self.defers_merges.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn apart(&self) -> &Mutex<Option<Merged>> {
+        &self.apart
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn open_segment(&self, id: SegmentId) -> Result<Arc<Segment>, Error> {
+        self.registry.open(id)
+    }
+
     /// Size of all files of segments and generations, in bytes.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn disk_bytes(&self) -> Result<u64, Error> {
         let mut bytes = 0;
-        for dir in [&self.registry.dir, &self.generations_dir] {
+        let merging = self.dir.join(MERGING);
+        for dir in [&self.registry.dir, &self.generations_dir, &merging] {
+            if *dir == merging && !merging.exists() {
+                continue;
+            }
             for name in names(dir)? {
                 let path = dir.join(name);
                 match std::fs::metadata(&path) {

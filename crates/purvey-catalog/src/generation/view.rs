@@ -9,8 +9,8 @@ use crate::access::{self, Access};
 use crate::manifest::Manifest;
 use crate::render;
 use crate::search::{Column, ColumnName, Columns, ColumnsWriter, Mapping};
-use crate::segment::Region;
 use crate::segment::codec::corrupt;
+use crate::segment::{Region, SegmentId};
 use parking_lot::Mutex;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 /// Views of one generation that are kept: a busy Service has few kinds of callers.
 const KEPT: usize = 32;
-const KINDS: [ResourceType; 2] = [ResourceType::Collection, ResourceType::Offering];
 
 /// The member by which a resource names Collections.
 const fn naming(kind: ResourceType) -> &'static str {
@@ -47,10 +46,13 @@ pub(super) struct Views(Mutex<Vec<View>>);
 #[derive(Debug)]
 struct View {
     access: Access,
-    /// The generation by which the view was made.
-    now: u64,
+    since: Since,
     generation: Arc<Generation>,
 }
+
+/// What a newer generation hides: the segments that an older one has not, with the number of hidden documents in each. Within a segment these
+/// only become fewer, so that equal numbers are the same documents.
+type Since = Vec<(SegmentId, u64)>;
 
 impl Generation {
     /// Whether somebody may not see all of it.
@@ -71,27 +73,39 @@ impl Generation {
         if !self.is_restricted() && !now.is_restricted() {
             return Arc::clone(self);
         }
+        let since = self.since(access, now);
         // Held while one is made: many callers wait for the same.
         let mut views = self.views.0.lock();
-        let known = views.iter().position(|view| view.access == *access);
-        if let Some(at) = known {
-            let view = views.remove(at);
-            if view.now == now.number {
-                let generation = Arc::clone(&view.generation);
-                views.push(view);
-                return generation;
-            }
-        }
-        let generation = Arc::new(self.look(access, manifest, now));
+        let is_same = |view: &View| view.access == *access && view.since == since;
+        let view = match views.iter().position(is_same) {
+            Some(at) => views.remove(at),
+            None => View {
+                access: access.clone(),
+                generation: Arc::new(self.look(access, manifest, now)),
+                since,
+            },
+        };
+        let generation = Arc::clone(&view.generation);
         if views.len() >= KEPT {
             views.remove(0);
         }
-        views.push(View {
-            access: access.clone(),
-            now: now.number,
-            generation: Arc::clone(&generation),
-        });
+        views.push(view);
         generation
+    }
+
+    fn since(&self, access: &Access, now: &Self) -> Since {
+        if now.number == self.number {
+            return Since::new();
+        }
+        let newer = self
+            .parts
+            .iter()
+            .zip(&now.parts)
+            .flat_map(|(old, new)| newer(old, new));
+        newer
+            .map(|part| (part.segment.segment_id(), part.hidden(access).len()))
+            .filter(|(_, hidden)| *hidden > 0)
+            .collect()
     }
 
     /// Whether this Collection exists and the caller of this view does not see it.
@@ -150,8 +164,8 @@ impl Generation {
             part.bury(part.hidden(access));
         }
         if now.number != self.number {
-            for (kind, parts) in KINDS.iter().zip(&mut parts) {
-                bury_hidden_since(parts, &now.parts[slot(*kind)], access);
+            for ((parts, old), new) in parts.iter_mut().zip(&self.parts).zip(&now.parts) {
+                bury_hidden_since(parts, newer(old, new), access);
             }
         }
         let mut hidden = HashSet::new();
@@ -176,18 +190,27 @@ impl Generation {
                 manifest: Arc::clone(manifest),
                 hidden,
             }),
+            lazy: self.lazy.of_view(),
             ..Self::new(self.number, self.epoch, self.meta.clone(), parts)
         }
     }
 }
 
-/// Buries in `parts` what is alive in `now` and hidden from the caller there. What a segment that both have hides is hidden already.
-fn bury_hidden_since(parts: &mut [Part], now: &[Part], access: &Access) {
-    for newer in now {
-        let shared = |part: &Part| part.segment.segment_id() == newer.segment.segment_id();
-        if parts.iter().any(shared) {
-            continue;
-        }
+/// The segments of a newer generation that an older one has not. What a segment that both have hides is hidden in both.
+fn newer<'a>(old: &'a [Part], new: &'a [Part]) -> impl Iterator<Item = &'a Part> {
+    new.iter().filter(|part| {
+        let id = part.segment.segment_id();
+        !old.iter().any(|old| old.segment.segment_id() == id)
+    })
+}
+
+/// Buries in `parts` what is alive in one of the `newer` segments and hidden from the caller there.
+fn bury_hidden_since<'a>(
+    parts: &mut [Part],
+    newer: impl Iterator<Item = &'a Part>,
+    access: &Access,
+) {
+    for newer in newer {
         for ordinal in newer.hidden(access) {
             let id = newer.segment.id(ordinal);
             for part in parts.iter_mut() {

@@ -3,6 +3,7 @@
 use super::search::Capabilities;
 use purvey_odp::capability::Kind;
 use purvey_odp::filter::FilterDefinition;
+use purvey_odp::identity::CapabilityId;
 use purvey_odp::limits;
 use purvey_odp::sort::SortDefinition;
 use serde_json::{Map, Value, json};
@@ -66,7 +67,7 @@ impl Capabilities {
                 let filters = self.filters().iter().map(|filter| &filter.definition);
                 filters
                     .map(FilterDefinition::id)
-                    .map(|id| id.as_str())
+                    .map(CapabilityId::as_str)
                     .collect()
             }
             Kind::Sorts => self.sorts().iter().map(|sort| sort.id().as_str()).collect(),

@@ -96,6 +96,14 @@ impl Search {
 fn read_text(report: &mut Report, place: &Place<'_>, value: Value) -> Option<TextField> {
     let mut map = shape::object(report, place, value)?;
     let path = shape::required(report, place, &mut map, "path", read_pointer);
+    if let Some(path) = &path
+        && matches!(path.tokens().next(), Some("collection_ids" | "parent_ids"))
+    {
+        report.add(
+            &place.key("path"),
+            "Must not be where Collections are named: text is the same for all callers, and these names are not.",
+        );
+    }
     let weight = match map.shift_remove("weight") {
         None => Some(1.0),
         Some(value) => {

@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes read ahead for each part of each source.
@@ -19,11 +20,13 @@ const GONE: u32 = u32::MAX;
 
 /// Writes the live documents of `sources` (each with its dead) into one new segment; `None` when nothing is alive.
 /// No id may be alive in two sources. With a plan the texts are indexed again, from the Full items that are copied anyway.
+/// Setting `stop` ends it with [`Error::NotWritten`].
 pub(crate) fn merge(
     dir: &Path,
     sources: &[(&Segment, &RoaringBitmap)],
     texts: Option<&TextPlan>,
     durability: Durability,
+    stop: Option<&AtomicBool>,
 ) -> Result<Option<SegmentId>, Error> {
     let mut table: Vec<LanguageTag> = Vec::new();
     let mut languages = Vec::new();
@@ -46,6 +49,11 @@ pub(crate) fn merge(
     // Source and ordinal of each document.
     let mut origins: Vec<(u32, u32)> = Vec::new();
     while let Some(at) = smallest(&heads) {
+        if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(Error::NotWritten {
+                detail: "merging was stopped".to_owned(),
+            });
+        }
         origins.push((at as u32, heads[at].next));
         let head = &mut heads[at];
         let (segment, ordinal) = (head.segment, head.next);
@@ -101,7 +109,7 @@ pub(crate) fn merge(
             .map(|(segment, _)| segment.columns())
             .collect();
         let columns = columns?;
-        let columns: Vec<&Columns> = columns.iter().map(|columns| columns.as_ref()).collect();
+        let columns: Vec<&Columns> = columns.iter().map(AsRef::as_ref).collect();
         writer.set_columns(Columns::merge(&columns, &origins)?);
     }
     writer.finish().map(Some)

@@ -1,55 +1,14 @@
 //! Walking through the documents that have a word.
 
 use super::index::{Part, PartField};
+use super::lengths::{Lengths, MOST};
 use super::plan::Kind;
 use super::search::TextSearch;
+use super::set::Set;
 use std::io;
-use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{BlockSegmentPostings, Postings, SegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, TERMINATED};
-
-/// BM25: how soon repetitions stop to count.
-const K1: f32 = 1.2;
-/// BM25: how much the length counts.
-const B: f32 = 0.75;
-
-/// The lengths of a field in all documents, as BM25 wants them.
-pub(super) struct Lengths {
-    average: f32,
-    /// What is added to the frequency below the line, by the code of the length.
-    norms: [f32; 256],
-}
-
-impl Lengths {
-    pub(super) fn new(forms: u64, documents: u64) -> Self {
-        let average = if forms == 0 {
-            1.0
-        } else {
-            (forms as f64 / documents as f64) as f32
-        };
-        let norms = std::array::from_fn(|code| {
-            let length = FieldNormReader::id_to_fieldnorm(code as u8);
-            K1 * (1.0 - B + B * length as f32 / average)
-        });
-        Self { average, norms }
-    }
-
-    /// The share of its weight that a form has which occurs so often in a field of this length.
-    fn share(&self, frequency: u32, length: u8) -> f32 {
-        let frequency = frequency as f32;
-        let norm = self.norms.get(usize::from(length)).copied();
-        frequency / (frequency + norm.unwrap_or_default())
-    }
-
-    /// The highest share in a block of postings. Blocks were rated with the average of their part: a share there of at most `1 / (1 + c)` with an average `a` means
-    /// one of at most `1 / (1 + min(1, a / b) c)` with an average `b`.
-    fn highest_share(&self, rating: f32, field: &PartField) -> f32 {
-        let rated = rating / (std::f32::consts::LN_2 * (1.0 + K1));
-        let c = (1.0 / rated - 1.0).max(0.0);
-        1.0 / (1.0 + (field.average / self.average).min(1.0) * c)
-    }
-}
+use tantivy::{DocSet, InvertedIndexReader, TERMINATED};
 
 /// Where a form is: in a field of a part.
 pub(super) struct Spot {
@@ -59,106 +18,139 @@ pub(super) struct Spot {
     pub(super) info: TermInfo,
 }
 
-impl Spot {
-    /// Adds the documents, counted from `base`, to a set.
-    pub(super) fn fill(&self, part: &Part, base: u32, bits: &mut [u64]) -> io::Result<()> {
-        let Some(field) = part.fields.get(self.field) else {
-            return Ok(());
-        };
-        let option = IndexRecordOption::Basic;
-        let inverted = &field.inverted;
-        let mut block = inverted.read_block_postings_from_terminfo(&self.info, option)?;
-        while block.block_len() > 0 {
-            for doc in block.docs() {
-                let at = base + doc;
-                if let Some(word) = bits.get_mut(at as usize / 64) {
-                    *word |= 1 << (at % 64);
-                }
-            }
-            block.advance();
-        }
-        Ok(())
+/// Hands over the documents of a form, block by block.
+pub(super) fn each_block(
+    inverted: &InvertedIndexReader,
+    info: &TermInfo,
+    mut take: impl FnMut(&[u32]),
+) -> io::Result<()> {
+    let option = IndexRecordOption::Basic;
+    let mut block = inverted.read_block_postings_from_terminfo(info, option)?;
+    while block.block_len() > 0 {
+        take(block.docs());
+        block.advance();
     }
+    Ok(())
 }
 
-/// A word of a query in a part: the documents that have any of its forms in any field.
+/// A word of a query in a part: the documents that have any of its forms in any field, and those that have only completions of it.
 pub(super) struct Word<'q> {
     /// Field after field.
     pub(super) sources: Vec<Source<'q>>,
-    /// Postings of all sources.
+    /// For each field what it may count there.
+    fields: Vec<Bound>,
+    pub(super) completed: Option<Completed<'q>>,
+    /// Postings of all sources, and of completions.
     pub(super) cost: u64,
+    /// What no document exceeds that has a form.
+    pub(super) most: f32,
+}
+
+/// What a word may count in a field.
+#[derive(Clone, Copy, Default)]
+struct Bound {
+    weight: f32,
+    /// How often it may occur.
+    frequency: u32,
+}
+
+/// The completions of the last word, which count in documents that have none of its forms.
+pub(super) struct Completed<'q> {
+    /// For each field the documents that have one there.
+    pub(super) sets: &'q [Set],
+    /// What one counts in a field of weight 1, as a share of the most that any form may count.
+    pub(super) worth: f32,
+    /// For each field what one counts that occurs without end.
+    weights: Vec<f32>,
     /// What no document exceeds.
     pub(super) most: f32,
 }
 
 impl<'q> Word<'q> {
+    /// The forms of a word.
     pub(super) fn open(
         search: &'q TextSearch,
         part: &'q Part,
-        spots: &'q [Spot],
+        spots: &[Spot],
         rareness: f32,
     ) -> io::Result<Self> {
-        let mut sources = Vec::new();
-        let mut most = 0.0;
+        let mut word = Self {
+            sources: Vec::with_capacity(spots.len()),
+            fields: vec![Bound::default(); search.weights.len()],
+            completed: None,
+            cost: 0,
+            most: 0.0,
+        };
         for spots in spots.chunk_by(|a, b| a.field == b.field) {
-            let Some(at) = spots.first().map(|spot| spot.field) else {
+            let Some(number) = spots.first().map(|spot| spot.field) else {
                 continue;
             };
-            let (Some(field), Some(lengths), Some(weight)) = (
-                part.fields.get(at),
-                search.lengths.get(at),
-                search.weights.get(at),
+            let (Some(field), Some(lengths), Some(weight), Some(bound)) = (
+                part.fields.get(number),
+                search.lengths.get(number),
+                search.weights.get(number),
+                word.fields.get_mut(number),
             ) else {
                 continue;
             };
-            let weight = rareness * weight * (1.0 + K1);
-            let source = |cursor, doc, spot: &Spot| Source {
-                number: at,
-                field,
-                lengths,
-                weight: weight * spot.factor,
-                kind: spot.kind,
-                info: spot.info.clone(),
-                cursor,
-                doc,
-                places: None,
-            };
-            let (completions, forms): (Vec<&Spot>, Vec<&Spot>) =
-                spots.iter().partition(|spot| spot.kind == Kind::Completion);
-            for spot in forms {
-                let option = IndexRecordOption::WithFreqs;
-                let inverted = &field.inverted;
-                let block = inverted.read_block_postings_from_terminfo(&spot.info, option)?;
-                let doc = block.doc(0);
-                let block = Box::new(block);
-                let (at, bound) = (0, None);
-                sources.push(source(Cursor::Postings { block, at, bound }, doc, spot));
+            let mut most = 0.0_f32;
+            for spot in spots {
+                let facts = &field.facts;
+                let frequency = facts.most_frequent(&field.inverted, &spot.info)?;
+                let source = Source {
+                    number,
+                    field,
+                    lengths,
+                    weight: rareness * weight * MOST * spot.factor,
+                    most: rareness * weight * MOST * spot.factor * lengths.highest(frequency),
+                    kind: spot.kind,
+                    info: spot.info.clone(),
+                    block: None,
+                    at: 0,
+                    doc: TERMINATED,
+                    bound: None,
+                    places: None,
+                };
+                most = most.max(source.most);
+                bound.weight = bound.weight.max(source.weight);
+                bound.frequency = bound.frequency.max(frequency);
+                word.cost += u64::from(spot.info.doc_freq);
+                word.sources.push(source);
             }
-            if let Some(spot) = completions.first() {
-                let mut bits = vec![0; (part.documents as usize).div_ceil(64)];
-                for spot in &completions {
-                    spot.fill(part, 0, &mut bits)?;
-                }
-                let doc = next_bit(&bits, 0);
-                sources.push(source(Cursor::Set(bits), doc, spot));
-            }
-            let factors = spots.iter().map(|spot| spot.factor);
-            most += weight * factors.fold(0.0, f32::max);
+            word.most += most;
         }
-        let cost = spots.iter().map(|spot| u64::from(spot.info.doc_freq)).sum();
-        Ok(Self {
-            sources,
-            cost,
-            most,
-        })
+        Ok(word)
     }
 
-    /// What the word counts in a document; nothing when it is not there. Documents must be asked for in ascending order.
-    pub(super) fn score(&mut self, doc: u32) -> Option<f32> {
+    /// Lets completions count too.
+    pub(super) fn complete(&mut self, search: &TextSearch, sets: &'q [Set], cost: u64, worth: f32) {
+        let weights = search.weights.iter().map(|weight| worth * weight * MOST);
+        let weights: Vec<f32> = weights.collect();
+        let highest = search.lengths.iter().map(|lengths| lengths.highest(1));
+        self.completed = Some(Completed {
+            most: weights
+                .iter()
+                .zip(highest)
+                .map(|(w, share)| w * share)
+                .sum(),
+            worth,
+            weights,
+            sets,
+        });
+        self.cost += cost;
+    }
+
+    /// What the word counts in a document; nothing when none of its forms is there. Documents must be asked for in ascending order. Fields are passed over in which it
+    /// is known not to be.
+    pub(super) fn score(
+        &mut self,
+        doc: u32,
+        may_be_in: impl Fn(usize) -> bool,
+    ) -> io::Result<Option<f32>> {
         let mut is_there = false;
         let (mut total, mut best, mut number) = (0.0, 0.0_f32, usize::MAX);
         for source in &mut self.sources {
-            if source.seek(doc) != doc {
+            if !may_be_in(source.number) || source.seek(doc)? != doc {
                 continue;
             }
             is_there = true;
@@ -169,7 +161,13 @@ impl<'q> Word<'q> {
             }
             best = best.max(source.score());
         }
-        is_there.then_some(total + best)
+        Ok(is_there.then_some(total + best))
+    }
+
+    /// What the word counts at most in a field where it is and that has a length of this code.
+    pub(super) fn most_in(&self, field: usize, lengths: &Lengths, code: u8) -> f32 {
+        let bound = self.fields.get(field).copied().unwrap_or_default();
+        bound.weight * lengths.highest_at(bound.frequency, code)
     }
 
     /// The sources in a field that stand at a document.
@@ -179,29 +177,58 @@ impl<'q> Word<'q> {
     }
 }
 
-/// A form in a field, or all completions in a field.
+impl Completed<'_> {
+    /// Whether a document has a completion in any field.
+    pub(super) fn contains(&self, doc: u32) -> bool {
+        self.sets.iter().any(|set| set.contains(doc))
+    }
+
+    /// What completions count in a document; nothing when none is there.
+    pub(super) fn score(&self, search: &TextSearch, part: &Part, doc: u32) -> Option<f32> {
+        self.score_in(search, part, doc, |field| {
+            self.sets.get(field).is_some_and(|set| set.contains(doc))
+        })
+    }
+
+    /// The same where it is known in which fields they are.
+    pub(super) fn score_in(
+        &self,
+        search: &TextSearch,
+        part: &Part,
+        doc: u32,
+        is_in: impl Fn(usize) -> bool,
+    ) -> Option<f32> {
+        let mut found = None;
+        let fields = part.fields.iter().zip(&search.lengths).zip(&self.weights);
+        for (number, ((field, lengths), weight)) in fields.enumerate() {
+            if is_in(number) {
+                let share = lengths.share(1, field.lengths.fieldnorm_id(doc));
+                found = Some(found.unwrap_or(0.0) + weight * share);
+            }
+        }
+        found
+    }
+}
+
+/// A form in a field.
 pub(super) struct Source<'q> {
     /// The field's number.
     pub(super) number: usize,
-    field: &'q PartField,
+    pub(super) field: &'q PartField,
     lengths: &'q Lengths,
+    /// What it counts, were it to occur without end.
+    weight: f32,
     /// What no document exceeds.
-    pub(super) weight: f32,
+    pub(super) most: f32,
     pub(super) kind: Kind,
-    info: TermInfo,
-    cursor: Cursor,
+    pub(super) info: TermInfo,
+    /// Read when it is first wanted.
+    block: Option<Box<BlockSegmentPostings>>,
+    at: usize,
     doc: u32,
+    /// What no document of the block exceeds, once it is known.
+    bound: Option<f32>,
     places: Option<Box<SegmentPostings>>,
-}
-
-enum Cursor {
-    Postings {
-        block: Box<BlockSegmentPostings>,
-        at: usize,
-        /// What no document of the block exceeds, once it is known.
-        bound: Option<f32>,
-    },
-    Set(Vec<u64>),
 }
 
 impl Source<'_> {
@@ -211,47 +238,65 @@ impl Source<'_> {
     }
 
     /// Goes on to the first document from `target` on.
-    pub(super) fn seek(&mut self, target: u32) -> u32 {
+    pub(super) fn seek(&mut self, target: u32) -> io::Result<u32> {
+        let Some(block) = &mut self.block else {
+            let option = IndexRecordOption::WithFreqs;
+            let inverted = &self.field.inverted;
+            let mut block = inverted.read_block_postings_from_terminfo(&self.info, option)?;
+            self.at = block.seek(target);
+            self.doc = block.doc(self.at);
+            self.block = Some(Box::new(block));
+            return Ok(self.doc);
+        };
         if self.doc >= target {
-            return self.doc;
+            return Ok(self.doc);
         }
-        match &mut self.cursor {
-            Cursor::Set(bits) => self.doc = next_bit(bits, target),
-            Cursor::Postings { block, at, bound } => {
-                let len = block.block_len();
-                if *at + 1 < len && block.doc(*at + 1) >= target {
-                    *at += 1;
-                } else {
-                    if block.doc(len - 1) < target {
-                        *bound = None;
-                    }
-                    *at = block.seek(target);
-                }
-                self.doc = block.doc(*at);
+        let len = block.block_len();
+        if self.at + 1 < len && block.doc(self.at + 1) >= target {
+            self.at += 1;
+        } else {
+            if block.doc(len - 1) < target {
+                self.bound = None;
+            }
+            self.at = block.seek(target);
+        }
+        self.doc = block.doc(self.at);
+        Ok(self.doc)
+    }
+
+    /// Goes on to the first document of the block where it counts so much; tells whether there is one.
+    pub(super) fn seek_score(&mut self, least: f32) -> bool {
+        let Some(block) = &self.block else {
+            return false;
+        };
+        let docs = block.docs().iter().zip(block.freqs()).enumerate();
+        for (at, (doc, frequency)) in docs.skip(self.at) {
+            let length = self.field.lengths.fieldnorm_id(*doc);
+            if self.weight * self.lengths.share(*frequency, length) >= least {
+                self.at = at;
+                self.doc = *doc;
+                return true;
             }
         }
-        self.doc
+        false
     }
 
     /// What it counts in the document that it stands at.
-    fn score(&self) -> f32 {
-        let frequency = match &self.cursor {
-            Cursor::Postings { block, at, .. } => block.freq(*at),
-            Cursor::Set(_) => 1,
-        };
+    pub(super) fn score(&self) -> f32 {
+        let frequency = self.block.as_ref().map_or(0, |block| block.freq(self.at));
         let length = self.field.lengths.fieldnorm_id(self.doc);
         self.weight * self.lengths.share(frequency, length)
     }
 
     /// What no document exceeds from the present through the one that is told with it.
     pub(super) fn bound(&mut self) -> (f32, u32) {
-        let Cursor::Postings { block, bound, .. } = &mut self.cursor else {
-            return (self.weight, TERMINATED);
+        let Some(block) = &mut self.block else {
+            return (self.most, TERMINATED);
         };
         let last = block.doc(block.block_len() - 1);
-        let bound = *bound.get_or_insert_with(|| {
+        let bound = *self.bound.get_or_insert_with(|| {
             let rating = block.block_max_score(&self.field.lengths, &self.field.rating);
-            self.weight * self.lengths.highest_share(rating, self.field)
+            self.weight * self.lengths.highest_rated(rating, self.field)
         });
         (bound, last)
     }
@@ -272,21 +317,4 @@ impl Source<'_> {
         }
         Ok(())
     }
-}
-
-/// The first set bit from `start` on; [`TERMINATED`] when there is none.
-fn next_bit(bits: &[u64], start: u32) -> u32 {
-    let first = start as usize / 64;
-    let words = bits.iter().enumerate().skip(first);
-    for (at, word) in words {
-        let word = if at == first {
-            word & (u64::MAX << (start % 64))
-        } else {
-            *word
-        };
-        if word != 0 {
-            return at as u32 * 64 + word.trailing_zeros();
-        }
-    }
-    TERMINATED
 }

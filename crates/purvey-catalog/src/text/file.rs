@@ -4,6 +4,7 @@
 //! table (configuration, fields, parts and their files), footer (lengths of the bytes before the sums, of the sums, of the table; xxh3 of sums and table; xxh3
 //! of the footer).
 
+use super::recent::Recent;
 use crate::Error;
 use crate::fs::{Durability, TEMPORARY, beside};
 use crate::segment::codec::{Decoder, Frame, corrupt, put_text};
@@ -12,6 +13,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use tantivy::directory::OwnedBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 const FRAME: Frame = Frame {
@@ -195,6 +197,7 @@ pub(super) struct Blocks {
     /// Where the files end.
     end: u64,
     sums: Vec<u32>,
+    recent: Recent,
 }
 
 impl Blocks {
@@ -233,6 +236,7 @@ impl Blocks {
             file,
             len,
             end,
+            recent: Recent::for_file(len),
             sums: sums.iter().map(|sum| u32::from_le_bytes(*sum)).collect(),
         };
         Ok((blocks, table))
@@ -246,15 +250,32 @@ impl Blocks {
         self.len
     }
 
-    /// Reads the blocks that a range touches; tells where in them the range begins.
-    pub(super) fn read(&self, range: &Range<u64>) -> io::Result<(Vec<u8>, usize)> {
+    /// Reads a range.
+    pub(super) fn read(&self, range: &Range<u64>) -> io::Result<OwnedBytes> {
+        if range.is_empty() {
+            return Ok(OwnedBytes::empty());
+        }
+        if range.end > self.end {
+            let message = "a place is named that is not there";
+            return Err(io::Error::new(ErrorKind::InvalidData, message));
+        }
+        if let Some(bytes) = self.recent.get(range) {
+            return Ok(bytes);
+        }
+        let (blocks, begin) = self.read_blocks(range)?;
+        let start = (range.start - begin) as usize;
+        let bytes =
+            OwnedBytes::new(blocks).slice(start..start + (range.end - range.start) as usize);
+        self.recent.put(range.clone(), bytes.clone());
+        Ok(bytes)
+    }
+
+    /// Reads and checks the blocks that a range touches; tells where they begin.
+    fn read_blocks(&self, range: &Range<u64>) -> io::Result<(Vec<u8>, u64)> {
         let block = BLOCK as u64;
         let first = range.start / block;
         let begin = first * block;
         let end = range.end.next_multiple_of(block).min(self.end);
-        if range.start >= range.end || range.end > self.end {
-            return Ok((Vec::new(), 0));
-        }
         let len = usize::try_from(end - begin).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
         self.file.read_exact_at(&mut bytes, begin)?;
@@ -269,7 +290,7 @@ impl Blocks {
                 "a checksum does not match",
             ));
         }
-        Ok((bytes, (range.start - begin) as usize))
+        Ok((bytes, begin))
     }
 
     /// Reads everything.
@@ -277,7 +298,7 @@ impl Blocks {
         let mut at = 0;
         while at < self.end {
             let next = (at + (1 << 20)).min(self.end);
-            self.read(&(at..next)).map_err(|e| self.failed(e))?;
+            self.read_blocks(&(at..next)).map_err(|e| self.failed(e))?;
             at = next;
         }
         Ok(())

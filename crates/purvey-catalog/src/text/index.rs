@@ -1,6 +1,7 @@
 //! Reading the text index of a segment.
 
 use super::directory::Packed;
+use super::facts::Facts;
 use super::file::{Blocks, PartEntry};
 use crate::Error;
 use crate::segment::codec::corrupt;
@@ -37,6 +38,7 @@ pub(super) struct PartField {
     pub(super) average: f32,
     /// How well the blocks of postings were rated when they were written.
     pub(super) rating: Bm25Weight,
+    pub(super) facts: Facts,
 }
 
 impl PartField {
@@ -48,6 +50,7 @@ impl PartField {
             rating: Bm25Weight::for_one_term(1, 2, average),
             average,
             inverted,
+            facts: Facts::default(),
         })
     }
 
@@ -86,7 +89,7 @@ impl TextIndex {
             blocks: Arc::clone(&self.blocks),
             files: Arc::new(files.map(|(name, at)| (name.into(), at)).collect()),
         };
-        let reader = open_segment(packed).map_err(|e| self.library_failed(e))?;
+        let reader = open_segment(packed).map_err(|e| self.library_failed(&e))?;
         let documents = reader.as_ref().map_or(0, SegmentReader::max_doc);
         let (Some(reader), true) = (reader, documents == entry.documents) else {
             return Err(corrupt(self.blocks.path(), "a part of it is not complete"));
@@ -97,7 +100,7 @@ impl TextIndex {
         Ok(Part {
             base: self.documents,
             documents,
-            fields: fields.map_err(|e| self.library_failed(e))?,
+            fields: fields.map_err(|e| self.library_failed(&e))?,
         })
     }
 
@@ -129,8 +132,8 @@ impl TextIndex {
         self.blocks.failed(error)
     }
 
-    fn library_failed(&self, error: TantivyError) -> Error {
-        let refused = match &error {
+    fn library_failed(&self, error: &TantivyError) -> Error {
+        let refused = match error {
             TantivyError::IoError(error) => error.raw_os_error(),
             TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => {
                 io_error.raw_os_error()

@@ -12,21 +12,29 @@
 //! **Queries.** A query is data and has no operators. Every one of its first [`QUERY_WORDS`] distinct words must be in some field; the last may be the beginning of a word there, from
 //! [`PREFIX_CHARS`] characters on. Stop words of the language are passed over, unless there is nothing else. A query without words matches nothing.
 //!
-//! **Scores.** A word counts its rareness (that of its most frequent form in any field, `ln(1 + (N - n + 0.5) / (n + 0.5))`) times the sum over the fields of the field's weight times
+//! **Scores.** A word counts its rareness (that of its most frequent form in any field, or of its most frequent completion if it is nowhere itself, `ln(1 + (N - n + 0.5) / (n + 0.5))`) times the sum over the fields of the field's weight times
 //! `2.2 f / (f + 1.2 (0.25 + 0.75 l / a))`, `f` being how often it occurs there, `l` the field's length in indexed forms and `a` the average length: BM25. Of several forms in one field the best counts; a
-//! stem counts 0.8 and a completion, as if it occurred once, 0.5 of the word itself. Neighbours of the query that are neighbours in a field add a quarter of the sum of their rareness times
+//! stem counts 0.8 and a word that is written as one with its neighbour 0.6 of the word itself. Where the last word is nowhere, what it is the beginning of counts 0.5, as if it occurred once. Neighbours of the query that are neighbours in a field add a quarter of the sum of their rareness times
 //! the field's weight. Statistics are those of all segments, dead documents among them until a merge drops them.
 
 mod analyzer;
-mod best;
+mod completions;
 mod cursor;
 mod directory;
 mod expand;
+mod facts;
 mod file;
 mod index;
+mod lengths;
 mod plan;
+mod recent;
 mod search;
+mod set;
+mod several;
+mod sift;
+mod single;
 mod stems;
+mod top;
 mod words;
 mod writer;
 

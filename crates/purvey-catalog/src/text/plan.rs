@@ -8,6 +8,12 @@ use super::{PREFIX_CHARS, QUERY_WORDS};
 /// What a stem counts, when the word itself counts 1.
 const STEM: f32 = 0.8;
 
+/// What a word counts that is written as one with its neighbour.
+const JOINED: f32 = 0.6;
+
+/// What a completion counts.
+pub(super) const COMPLETION: f32 = 0.5;
+
 /// A word that must be in some field.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
@@ -163,7 +169,12 @@ fn want(stems: &mut Stems, words: &[Word<'_>], unit: &Unit<'_>, number: usize) -
 }
 
 fn add(forms: &mut Vec<Form>, stems: &mut Stems, word: &str, kind: Kind) {
-    let mut factor = 1.0;
+    let mut factor = match kind {
+        Kind::Own => 1.0,
+        Kind::Joined(..) => JOINED,
+        Kind::Completion => COMPLETION,
+    };
+    let mut is_first = true;
     stems.forms(word, |text| {
         if !forms.iter().any(|form| form.text == text) {
             forms.push(Form {
@@ -172,6 +183,9 @@ fn add(forms: &mut Vec<Form>, stems: &mut Stems, word: &str, kind: Kind) {
                 kind,
             });
         }
-        factor = STEM;
+        if is_first {
+            factor *= STEM;
+            is_first = false;
+        }
     });
 }

@@ -2,25 +2,21 @@
 
 use super::TextConfig;
 use super::analyzer::Analyzer;
-use super::best::{Top, best};
-use super::cursor::{Lengths, Spot, Word};
+use super::completions::{Completions, Remembered};
+use super::cursor::{Spot, Word};
 use super::expand::expand;
 use super::index::{Part, PartField, TextIndex};
-use super::plan::{Form, Kind, Wanted, plan};
+use super::lengths::{Lengths, MOST};
+use super::plan::{COMPLETION, Form, Kind, Wanted, plan};
+use super::top::Top;
+use super::{several, single};
 use crate::Error;
 use crate::search::{Bitset, Resume, TextMatch};
-use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
-
-/// What a completion counts, when the word itself counts 1.
-const COMPLETION: f32 = 0.5;
 
 /// What each of two neighbours counts for being neighbours, when it counts 1 for being there.
 const NEIGHBOURS: f32 = 0.25;
-
-/// Prefixes whose completions are remembered.
-const REMEMBERED: usize = 256;
 
 /// The text indexes of a generation, searchable.
 pub struct TextSearch {
@@ -30,7 +26,7 @@ pub struct TextSearch {
     pub(super) weights: Vec<f32>,
     pub(super) lengths: Vec<Lengths>,
     documents: u64,
-    completions: Mutex<HashMap<String, Arc<[String]>>>,
+    completions: Remembered,
 }
 
 impl TextSearch {
@@ -49,7 +45,7 @@ impl TextSearch {
             analyzer: Analyzer::new(config),
             weights: config.weights.clone(),
             documents,
-            completions: Mutex::default(),
+            completions: Remembered::default(),
             segments,
         }
     }
@@ -80,35 +76,32 @@ impl TextSearch {
 
     /// Finds a word in all indexes.
     fn look_up(&self, wanted: Wanted) -> Result<QueryWord, Error> {
-        let mut forms = wanted.forms;
-        if let Some(prefix) = &wanted.prefix {
-            for text in self.completions(prefix)?.iter() {
-                if !forms.iter().any(|form| form.text == *text) {
-                    forms.push(Form {
-                        text: text.clone(),
-                        factor: COMPLETION,
-                        kind: Kind::Completion,
-                    });
-                }
-            }
+        // Documents that have a form, by field and form.
+        let mut counts = vec![0; wanted.forms.len() * self.weights.len()];
+        let places = self.places(&wanted.forms, &mut counts)?;
+        let mut most = counts.into_iter().max().unwrap_or_default();
+        if let (0, Some(prefix)) = (most, &wanted.prefix) {
+            most = self.completions(prefix)?.most;
         }
-        // Documents that have a form, by form and field.
-        let mut counts = vec![0; forms.len() * self.weights.len()];
+        Ok(QueryWord {
+            places,
+            rareness: rareness(most, self.documents),
+            prefix: wanted.prefix,
+            position: wanted.position,
+            number: wanted.number,
+        })
+    }
+
+    fn places(&self, forms: &[Form], counts: &mut [u64]) -> Result<Places, Error> {
         let mut places = Vec::with_capacity(self.segments.len());
         for index in &self.segments {
             let mut parts = Vec::with_capacity(index.parts.len());
             for part in &index.parts {
-                parts.push(self.spots(index, part, &forms, &mut counts)?);
+                parts.push(self.spots(index, part, forms, counts)?);
             }
             places.push(parts);
         }
-        let most = counts.into_iter().max().unwrap_or_default();
-        Ok(QueryWord {
-            places,
-            rareness: rareness(most, self.documents),
-            position: wanted.position,
-            number: wanted.number,
-        })
+        Ok(places)
     }
 
     /// Where the forms of a word are in a part, field after field.
@@ -139,18 +132,33 @@ impl TextSearch {
         Ok(spots)
     }
 
-    fn completions(&self, prefix: &str) -> Result<Arc<[String]>, Error> {
-        if let Some(known) = self.completions.lock().get(prefix) {
-            return Ok(Arc::clone(known));
+    /// What a prefix may stand for.
+    fn completions(&self, prefix: &str) -> Result<Arc<Completions>, Error> {
+        if let Some(known) = self.completions.get(prefix) {
+            return Ok(known);
         }
-        let found: Arc<[String]> = expand(&self.segments, prefix)?.into();
-        let mut completions = self.completions.lock();
-        if completions.len() >= REMEMBERED {
-            completions.clear();
-        }
-        completions.insert(prefix.to_owned(), Arc::clone(&found));
-        Ok(found)
+        let found = expand(&self.segments, prefix)?;
+        let most = found.iter().map(|(_, documents)| *documents).max();
+        let forms = found.into_iter().map(|(text, _)| Form {
+            text,
+            factor: COMPLETION,
+            kind: Kind::Completion,
+        });
+        let forms: Vec<Form> = forms.collect();
+        let mut counts = vec![0; forms.len() * self.weights.len()];
+        let places = self.places(&forms, &mut counts)?;
+        let completions = Arc::new(Completions::new(places, most.unwrap_or_default()));
+        self.completions.put(prefix, &completions);
+        Ok(completions)
     }
+}
+
+/// Where forms are, by segment and part.
+type Places = Vec<Vec<Vec<Spot>>>;
+
+fn spots(places: &Places, segment: usize, part: usize) -> &[Spot] {
+    let spots = places.get(segment).and_then(|parts| parts.get(part));
+    spots.map_or(&[], Vec::as_slice)
 }
 
 /// How much a word says that `n` of `documents` have.
@@ -170,8 +178,8 @@ struct QueryWord {
     rareness: f32,
     position: u32,
     number: usize,
-    /// By segment and part.
-    places: Vec<Vec<Vec<Spot>>>,
+    prefix: Option<String>,
+    places: Places,
 }
 
 /// Two words of a query that follow each other.
@@ -192,30 +200,108 @@ impl TextQuery<'_> {
         self.words.is_empty()
     }
 
-    /// The words of the query in a part, opened; nothing when one of them is not there.
+    /// The completions of the last word.
+    fn completions(&self) -> Result<Option<Arc<Completions>>, Error> {
+        let prefix = self.words.last().and_then(|word| word.prefix.as_ref());
+        let completions = prefix.map(|prefix| self.search.completions(prefix));
+        completions.transpose()
+    }
+
+    /// The words of the query in a part, opened, with completions of the last word if there are any; nothing when one of the words is not there.
     fn open<'q>(
         &'q self,
-        index: &'q TextIndex,
-        segment: usize,
-        at: usize,
-    ) -> Result<Option<Vec<Word<'q>>>, Error> {
-        let Some(part) = index.parts.get(at) else {
-            return Ok(None);
+        part: &'q Part,
+        place: (usize, usize),
+        completions: Option<&'q Completions>,
+    ) -> io::Result<Option<Vec<Word<'q>>>> {
+        let (segment, at) = place;
+        let last = self.words.len() - 1;
+        let completions = completions.filter(|c| !spots(&c.places, segment, at).is_empty());
+        let is_there = |(number, word): (usize, &QueryWord)| {
+            !spots(&word.places, segment, at).is_empty() || number == last && completions.is_some()
         };
-        let mut all = Vec::with_capacity(self.words.len());
+        if !self.words.iter().enumerate().all(is_there) {
+            return Ok(None);
+        }
+        let mut words = Vec::with_capacity(self.words.len());
         for word in &self.words {
-            let places = word.places.get(segment).and_then(|parts| parts.get(at));
-            let Some(spots) = places.filter(|spots| !spots.is_empty()) else {
-                return Ok(None);
+            let spots = spots(&word.places, segment, at);
+            words.push(Word::open(self.search, part, spots, word.rareness)?);
+        }
+        if let (Some(completions), Some(word), Some(of)) =
+            (completions, words.last_mut(), self.words.last())
+            && let Some(read) = self.search.completions.read(completions, part, place)?
+        {
+            let worth = of.rareness * COMPLETION;
+            word.complete(self.search, &read.sets, read.cost, worth);
+        }
+        Ok(Some(words))
+    }
+
+    fn best_of_several(
+        &self,
+        index: &TextIndex,
+        segment: usize,
+        among: &Bitset,
+        top: &mut Top,
+    ) -> Result<(), Error> {
+        let completions = self.completions()?;
+        for (at, part) in index.parts.iter().enumerate() {
+            let words = self.open(part, (segment, at), completions.as_deref());
+            if let Some(words) = words.map_err(|e| index.failed(e))? {
+                let found = several::best(self.search, part, words, &self.pairs, among, top);
+                found.map_err(|e| index.failed(e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// First looks for the word, then for its completions, if they can be among the best.
+    fn best_of_one(
+        &self,
+        index: &TextIndex,
+        segment: usize,
+        among: &Bitset,
+        top: &mut Top,
+    ) -> Result<(), Error> {
+        let failed = |error| index.failed(error);
+        for (at, part) in index.parts.iter().enumerate() {
+            let words = self.open(part, (segment, at), None).map_err(failed)?;
+            for mut word in words.into_iter().flatten() {
+                let found = single::best(self.search, part, &mut word, among, top);
+                found.map_err(failed)?;
+            }
+        }
+        if self.completed_most() < top.floor() {
+            return Ok(());
+        }
+        let Some(completions) = self.completions()? else {
+            return Ok(());
+        };
+        for (at, part) in index.parts.iter().enumerate() {
+            let place = (segment, at);
+            let words = self
+                .open(part, place, Some(&*completions))
+                .map_err(failed)?;
+            let read = self.search.completions.read(&completions, part, place);
+            let Some(read) = read.map_err(failed)? else {
+                continue;
             };
-            all.push((word, spots));
+            for word in words.iter().flatten() {
+                let found = single::complete(self.search, part, word, read, among, top);
+                found.map_err(failed)?;
+            }
         }
-        let mut opened = Vec::with_capacity(all.len());
-        for (word, spots) in all {
-            let word = Word::open(self.search, part, spots, word.rareness);
-            opened.push(word.map_err(|e| index.failed(e))?);
-        }
-        Ok(Some(opened))
+        Ok(())
+    }
+
+    /// What completions of the only word count at most.
+    fn completed_most(&self) -> f32 {
+        let word = self.words.first().filter(|word| word.prefix.is_some());
+        let worth = word.map_or(-1.0, |word| word.rareness * COMPLETION * MOST);
+        let fields = self.search.weights.iter().zip(&self.search.lengths);
+        let most = fields.map(|(weight, lengths)| weight * lengths.highest(1));
+        worth * most.sum::<f32>()
     }
 }
 
@@ -228,22 +314,17 @@ impl TextMatch for TextQuery<'_> {
         if self.words.is_empty() {
             return Ok(Bitset::new(len));
         }
-        let mut matching = Bitset::full(len);
-        for word in &self.words {
-            let mut bits = vec![0; (len as usize).div_ceil(64)];
-            let parts = word.places.get(segment).into_iter().flatten();
-            for (part, spots) in index.parts.iter().zip(parts) {
-                for spot in spots {
-                    let filled = spot.fill(part, part.base, &mut bits);
-                    filled.map_err(|e| index.failed(e))?;
-                }
-            }
-            matching.and(&Bitset::from_words(len, bits));
-            if matching.is_empty() {
-                break;
+        let mut set = vec![0; (len as usize).div_ceil(64)];
+        let completions = self.completions()?;
+        for (at, part) in index.parts.iter().enumerate() {
+            let words = self.open(part, (segment, at), completions.as_deref());
+            if let Some(mut words) = words.map_err(|e| index.failed(e))? {
+                let fields = self.search.weights.len();
+                let matched = several::matching(part, &mut words, fields, &mut set);
+                matched.map_err(|e| index.failed(e))?;
             }
         }
-        Ok(matching)
+        Ok(Bitset::from_words(len, set))
     }
 
     fn best(
@@ -260,11 +341,10 @@ impl TextMatch for TextQuery<'_> {
             return Ok(Vec::new());
         }
         let mut top = Top::new(limit, resume);
-        for (at, part) in index.parts.iter().enumerate() {
-            if let Some(words) = self.open(index, segment, at)? {
-                let found = best(self.search, part, words, &self.pairs, among, &mut top);
-                found.map_err(|e| index.failed(e))?;
-            }
+        if let [_] = self.words.as_slice() {
+            self.best_of_one(index, segment, among, &mut top)?;
+        } else {
+            self.best_of_several(index, segment, among, &mut top)?;
         }
         Ok(top.into_sorted())
     }

@@ -112,7 +112,7 @@ pub(crate) fn traverse(
             Some(cursor) => {
                 page = catalog
                     .resume(operation, &cursor, &Access::public())
-                    .unwrap()
+                    .unwrap();
             }
             None => return all,
         }

@@ -1,6 +1,5 @@
 //! Actions.
 
-use super::Reply;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use purvey_odp::normalise;
@@ -8,7 +7,7 @@ use purvey_odp::offering::{Offering, Placement, Representation};
 use serde_json::{Value, json};
 
 /// What an Agent keeps of an Offering's Actions. A Service may publish the Offering only when that is all of them.
-pub(super) fn usable(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn usable(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let offering = json!({"odp_version": "1.0", "id": "item", "name": "Item", "actions": input.member("actions")?});
     let mut kept = offering.clone();
     let dropped = normalise::offering(&mut kept, Representation::Full);
@@ -34,6 +33,5 @@ pub(super) fn usable(role: Role, input: &Input) -> Result<Reply, Fault> {
     }
     Ok(Outcome::new()
         .with("expected_usable", usable)
-        .with("expected_issues", issues)
-        .into())
+        .with("expected_issues", issues))
 }

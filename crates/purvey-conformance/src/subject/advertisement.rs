@@ -1,6 +1,6 @@
 //! What a Service advertises: protocols and search capabilities.
 
-use super::{Reply, complete};
+use super::complete;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use purvey_odp::capability::{
@@ -20,21 +20,19 @@ fn document(operations: &[&str], member: &str, value: Value) -> Value {
 
 const BASELINE: [&str; 2] = ["list-offerings", "get-offering"];
 
-pub(super) fn protocols(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn protocols(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let document = document(&BASELINE, "protocols", input.member("protocols")?);
-    Ok(Outcome::valid(ServiceDocument::validate(document).is_ok()).into())
+    Ok(Outcome::valid(ServiceDocument::validate(document).is_ok()))
 }
 
 /// What an Agent has left of the protocols, as long as the document around them is still valid.
-pub(super) fn known_protocols(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn known_protocols(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let document = document(&BASELINE, "protocols", input.member("protocols")?);
     let (document, _) =
         ServiceDocument::receive(document).map_err(Fault::of("Service Document"))?;
     let mut document = document.to_value();
     let protocols = document.get_mut("protocols").map(Value::take);
-    Ok(Outcome::new()
-        .with("expected", protocols.unwrap_or_else(|| json!({})))
-        .into())
+    Ok(Outcome::new().with("expected", protocols.unwrap_or_else(|| json!({}))))
 }
 
 fn origin(input: &Input) -> Result<ServiceOrigin, Fault> {
@@ -43,7 +41,7 @@ fn origin(input: &Input) -> Result<ServiceOrigin, Fault> {
 }
 
 /// The advertisement with whole definitions, in a Service Document, and its links held to the origin.
-pub(super) fn capabilities(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn capabilities(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let origin = origin(input)?;
     let mut advertisement = input.member("advertisement")?;
     let mut inline = |pointer: &str, complete: &dyn Fn(Value) -> Value| {
@@ -77,7 +75,7 @@ pub(super) fn capabilities(_: Role, input: &Input) -> Result<Reply, Fault> {
     let document = document(&operations, "search_capabilities", advertisement.clone());
     let valid =
         ServiceDocument::validate(document).is_ok() && at_origin(advertisement, &origin).is_ok();
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 fn at_origin(advertisement: Value, origin: &ServiceOrigin) -> Result<SearchCapabilities, Invalid> {
@@ -90,18 +88,18 @@ fn at_origin(advertisement: Value, origin: &ServiceOrigin) -> Result<SearchCapab
 }
 
 /// Reads the pages as an Agent does that follows the link.
-pub(super) fn linked_source(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn linked_source(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let origin = origin(input)?;
     let method: String = input.read("method")?;
     let advertisement = json!({"filters": {"linked": {"href": input.member("href")?}}});
     let pages: Vec<Value> = input.read("pages")?;
     let valid =
         method == "GET" && at_origin(advertisement, &origin).is_ok() && collect(pages, &origin);
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 /// A source of so many pages, each with one definition of its own.
-pub(super) fn page_count(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn page_count(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let count: usize = input.read("page_count")?;
     let origin = ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused)
         .map_err(Fault::of("origin"))?;
@@ -112,7 +110,10 @@ pub(super) fn page_count(_: Role, input: &Input) -> Result<Reply, Fault> {
         }
         page
     };
-    Ok(Outcome::valid(collect((1..=count).map(page).collect(), &origin)).into())
+    Ok(Outcome::valid(collect(
+        (1..=count).map(page).collect(),
+        &origin,
+    )))
 }
 
 fn collect(pages: Vec<Value>, origin: &ServiceOrigin) -> bool {
@@ -130,7 +131,7 @@ fn collect(pages: Vec<Value>, origin: &ServiceOrigin) -> bool {
 }
 
 /// The capabilities of a search that names the Collection, if it names one; those of other Collections are not looked at.
-pub(super) fn merge(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn merge(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let collection = match input.get("collection_id") {
         Some(_) => Some(scope(&input.member("selected_collection")?)?),
         None => None,
@@ -148,7 +149,7 @@ pub(super) fn merge(_: Role, input: &Input) -> Result<Reply, Fault> {
         .collect();
     let issues: Value = effective.issues().iter().map(Issue::to_string).collect();
     let expected = json!({"filter_ids": filters, "sort_ids": sorts, "issues": issues});
-    Ok(Outcome::new().with("expected", expected).into())
+    Ok(Outcome::new().with("expected", expected))
 }
 
 fn scope(value: &Value) -> Result<ScopeCapabilities, Fault> {

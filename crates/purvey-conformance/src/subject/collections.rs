@@ -1,6 +1,6 @@
 //! The hierarchy of Collections, and membership.
 
-use super::{Reply, complete};
+use super::complete;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::Service;
@@ -12,7 +12,7 @@ use purvey_odp::service::Operation;
 use serde_json::{Value, json};
 
 /// A Service must refuse to write the edge that breaks it; an Agent must find one.
-pub(super) fn hierarchy(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn hierarchy(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let collections = match input.get("chain_length") {
         Some(_) => chain(input.read("chain_length")?),
         None => input.read("collections")?,
@@ -21,7 +21,7 @@ pub(super) fn hierarchy(role: Role, input: &Input) -> Result<Reply, Fault> {
         Role::Agent => graph(&collections)?.broken().is_empty(),
         Role::Service => written(&Service::empty()?, &collections)?,
     };
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 /// A chain of so many edges.
@@ -64,7 +64,7 @@ fn written(service: &Service, collections: &[Value]) -> Result<bool, Fault> {
 }
 
 /// Puts one broken edge beside a sound one into what an Agent reads, and looks for what it does with the two.
-pub(super) fn invalid_edge(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn invalid_edge(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let condition: String = input.read("condition")?;
     let id = |text: &str| LocalId::parse(text).map_err(Fault::of("identifier"));
     let (collections, child, parent, fault) = match condition.as_str() {
@@ -122,17 +122,17 @@ pub(super) fn invalid_edge(_: Role, input: &Input) -> Result<Reply, Fault> {
     ))
 }
 
-fn edge(only_it_is_ignored: bool) -> Reply {
+fn edge(only_it_is_ignored: bool) -> Outcome {
     let word = if only_it_is_ignored {
         "ignore-edge"
     } else {
         "something-else"
     };
-    Outcome::new().with("expected", word).into()
+    Outcome::new().with("expected", word)
 }
 
 /// A Service takes only memberships of Collections that exist, and lists the direct ones. An Agent sees which of what it read are.
-pub(super) fn membership(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn membership(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let collections: Vec<String> = input.read("collections")?;
     let collections: Vec<Value> = collections
         .into_iter()
@@ -148,8 +148,7 @@ pub(super) fn membership(role: Role, input: &Input) -> Result<Reply, Fault> {
     Ok(match members {
         Some(ids) => Outcome::valid(true).with("offering_ids", ids),
         None => Outcome::valid(false),
-    }
-    .into())
+    })
 }
 
 fn listed(

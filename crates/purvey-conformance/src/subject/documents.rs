@@ -1,6 +1,5 @@
 //! Single documents.
 
-use super::Reply;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::Service;
@@ -18,23 +17,23 @@ use serde_json::Value;
 
 /// The rules of version 1.0. An Agent holds documents to the same rules, after it dropped what is newer; what it drops has cases of
 /// its own.
-pub(super) fn service_document(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn service_document(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let valid = ServiceDocument::validate(input.member("document")?).is_ok();
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
-pub(super) fn collection(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn collection(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let valid = Collection::validate(input.member("document")?, Placement::TopLevel).is_ok();
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 /// A Service must take a Full Offering from its operator exactly when it is valid, and serve it as it is.
-pub(super) fn offering(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn offering(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let document = input.member("document")?;
     let representation: String = input.read("representation")?;
     if representation == Representation::Terse.as_str() {
         let valid = TerseOffering::validate(document, Placement::Embedded).is_ok();
-        return Ok(Outcome::valid(valid).into());
+        return Ok(Outcome::valid(valid));
     }
     let read = Offering::validate(document.clone(), Placement::TopLevel);
     if role == Role::Service {
@@ -53,11 +52,11 @@ pub(super) fn offering(role: Role, input: &Input) -> Result<Reply, Fault> {
             ));
         }
     }
-    Ok(Outcome::valid(read.is_ok()).into())
+    Ok(Outcome::valid(read.is_ok()))
 }
 
 /// What a Service says beside a Terse Representation that exists is checked against what it would say itself.
-pub(super) fn detail_fields(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn detail_fields(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let (full, terse) = (input.member("full")?, input.member("terse")?);
     let valid = detail::check(&full, &terse).is_ok();
     if role == Role::Service
@@ -73,21 +72,19 @@ pub(super) fn detail_fields(role: Role, input: &Input) -> Result<Reply, Fault> {
             return Err(Fault(format!("the Service would publish {own:?}")));
         }
     }
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 /// Exactly 1.0 is supported, whatever version a case supposes to be.
-pub(super) fn protocol_version(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn protocol_version(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let received: String = input.read("received")?;
     let version = ProtocolVersion::parse(&received);
     let compatible = version.as_ref().is_ok_and(|version| version.is_supported());
-    Ok(Outcome::valid(version.is_ok())
-        .with("compatible", compatible)
-        .into())
+    Ok(Outcome::valid(version.is_ok()).with("compatible", compatible))
 }
 
 /// What an Agent has in hand after a document passed all three steps: it must have become the type that it is.
-pub(super) fn normalised(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn normalised(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let mut document = input.member("document")?;
     let kind: String = input.read("kind")?;
     let origin = ServiceOrigin::parse("https://market.example", LocalDevelopment::Refused)
@@ -127,7 +124,7 @@ pub(super) fn normalised(_: Role, input: &Input) -> Result<Reply, Fault> {
         _ => return Err(Fault(format!("the kind {kind} is not known"))),
     };
     let value = value.map_err(Fault::of("after normalisation"))?;
-    Ok(Outcome::new().with("expected", value).into())
+    Ok(Outcome::new().with("expected", value))
 }
 
 fn value(document: &impl serde::Serialize) -> Value {

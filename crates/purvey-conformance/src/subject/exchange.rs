@@ -1,13 +1,13 @@
 //! Whole requests and responses.
 
-use super::{Reply, complete};
+use super::complete;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::Service;
 use http::{Method, StatusCode, header};
 use purvey_odp::action::HttpMethod;
 use purvey_odp::collection::Collection;
-use purvey_odp::identity::{LocalDevelopment, LocalId, ServiceOrigin};
+use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
 use purvey_odp::media;
 use purvey_odp::offering::{Offering, Placement, TerseOffering};
 use purvey_odp::page::PageEnvelope;
@@ -30,20 +30,13 @@ fn stocked() -> Result<Service, Fault> {
     }
 }
 
-/// Asks for a representation and looks at what comes. What the Service does not serve yet has its default all the same.
-pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
+/// Asks for a representation and looks at what comes.
+pub(super) fn representation(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let name: String = input.read("operation")?;
     let operation = Operation::from_name(&name)
         .ok_or_else(|| Fault(format!("the operation {name} is not known")))?;
     let wanted: Vec<String> = input.read_or_default("representation")?;
     let service = stocked()?;
-    if service.service_document()?.operation(operation).is_none() {
-        if !wanted.is_empty() {
-            return Ok(Reply::Skipped(super::SEARCH));
-        }
-        let default = operation.default_representation();
-        return Ok(Outcome::new().with("expected", default.as_str()).into());
-    }
     let query: Vec<String> = wanted
         .iter()
         .map(|wanted| format!("representation={wanted}"))
@@ -52,21 +45,10 @@ pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
     let target = format!("{path}?{}", query.join("&"));
     let response = match operation.method() {
         HttpMethod::Get => service.get(&target)?,
-        HttpMethod::Post => {
-            let body = json!({"odp_version": "1.0", "query": "example"});
-            let fields = [(header::CONTENT_TYPE.as_str(), media::ODP)];
-            service.send(
-                Method::POST,
-                &target,
-                &fields,
-                body.to_string().into_bytes(),
-            )?
-        }
+        HttpMethod::Post => service.search(&target, &query_request(), Some(media::ODP))?,
     };
     if response.status != StatusCode::OK {
-        return Ok(Outcome::new()
-            .with("expected", response.status.as_str())
-            .into());
+        return Ok(Outcome::new().with("expected", response.status.as_str()));
     }
     let mut document = response.document()?;
     if let Some(first) = document.pointer_mut("/items/0") {
@@ -80,11 +62,11 @@ pub(super) fn representation(_: Role, input: &Input) -> Result<Reply, Fault> {
         (false, true) => "terse",
         _ => return Err(Fault(format!("neither terse nor full: {document}"))),
     };
-    Ok(Outcome::new().with("expected", found).into())
+    Ok(Outcome::new().with("expected", found))
 }
 
 /// One exchange: what is accepted, what a request carries, or what a response carries.
-pub(super) fn media(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn media(role: Role, input: &Input) -> Result<Outcome, Fault> {
     if let Some(essence) = input
         .get("response_content_type_essence")
         .and_then(Value::as_str)
@@ -96,7 +78,7 @@ pub(super) fn media(role: Role, input: &Input) -> Result<Reply, Fault> {
         .get("request_content_type_essence")
         .and_then(Value::as_str);
     let response = if request_type.is_some() || flag("request_content_type_missing")? {
-        written(role, request_type)?
+        searched(role, request_type)?
     } else {
         let accept = match (
             flag("accepts_odp")?,
@@ -110,7 +92,7 @@ pub(super) fn media(role: Role, input: &Input) -> Result<Reply, Fault> {
         };
         read(role, accept)?
     };
-    Ok(Outcome::new().with("response", response).into())
+    Ok(Outcome::new().with("response", response))
 }
 
 /// A request with this `Accept`.
@@ -133,27 +115,29 @@ fn read(role: Role, accept: Option<&str>) -> Result<String, Fault> {
     Ok(response.status.as_str().to_owned())
 }
 
-/// A request with a document of this `Content-Type`. Until there are search requests, that is an operator's write of an Offering.
-fn written(role: Role, content_type: Option<&str>) -> Result<String, Fault> {
+/// A request with a document of this `Content-Type`: a search.
+fn searched(role: Role, content_type: Option<&str>) -> Result<String, Fault> {
     if role == Role::Agent {
         let processed = content_type.and_then(media::essence).as_deref() == Some(media::ODP);
         return Ok(if processed { "process" } else { "415" }.to_owned());
     }
-    let id = LocalId::parse("new").map_err(Fault::of("identifier"))?;
-    let response = Service::empty()?.put_as(
-        "offerings",
-        &id,
-        &json!({"id": "new", "name": "New"}),
-        content_type,
-    )?;
-    Ok(match response.status {
-        StatusCode::CREATED => "process".to_owned(),
-        status => status.as_str().to_owned(),
-    })
+    let service = stocked()?;
+    let path = service.path(Operation::SearchOfferings, None)?;
+    let response = service.search(&path, &query_request(), content_type)?;
+    if response.status == StatusCode::OK {
+        response.document()?;
+        return Ok("process".to_owned());
+    }
+    Ok(response.status.as_str().to_owned())
+}
+
+/// A search that finds what is [`stocked`].
+fn query_request() -> Value {
+    json!({"odp_version": "1.0", "query": "example"})
 }
 
 /// A response with this `Content-Type`, as an Agent takes it: parameters do not count, the body tells its version.
-fn received(essence: &str, input: &Input) -> Result<Reply, Fault> {
+fn received(essence: &str, input: &Input) -> Result<Outcome, Fault> {
     let parameters: Map<String, Value> = input.read_or_default("parameters")?;
     let parameters = parameters
         .iter()
@@ -162,19 +146,17 @@ fn received(essence: &str, input: &Input) -> Result<Reply, Fault> {
     let known = media::essence(&content_type).as_deref() == Some(media::ODP);
     let outcome = Outcome::new().with("agent", if known { "process" } else { "reject" });
     let Some(declared) = input.get("body_odp_version") else {
-        return Ok(outcome.into());
+        return Ok(outcome);
     };
     let mut report = Report::new();
     let mut body = Map::from_iter([(version::MEMBER.to_owned(), declared.clone())]);
     let effective = ProtocolVersion::take(&mut report, &Place::ROOT, &mut body);
     let effective = report.finish(effective).map_err(Fault::of("body"))?;
-    Ok(outcome
-        .with("effective_odp_version", effective.to_string())
-        .into())
+    Ok(outcome.with("effective_odp_version", effective.to_string()))
 }
 
 /// Asks for what the caller has already, or has an older state of.
-pub(super) fn conditional_get(input: &Input) -> Result<Reply, Fault> {
+pub(super) fn conditional_get(input: &Input) -> Result<Outcome, Fault> {
     let (method, matches): (String, bool) =
         (input.read("method")?, input.read("validator_matches")?);
     let method: Method = method.parse().map_err(Fault::of("method"))?;
@@ -195,17 +177,15 @@ pub(super) fn conditional_get(input: &Input) -> Result<Reply, Fault> {
         StatusCode::NOT_MODIFIED => again.body.is_empty() && again.field(header::ETAG) == Some(tag),
         _ => again.body == first.body,
     };
-    Ok(Outcome::valid(valid)
-        .with("status", again.status.as_u16())
-        .into())
+    Ok(Outcome::valid(valid).with("status", again.status.as_u16()))
 }
 
 /// Whether a Service with these operations may be, and ours gives these responses when it has these Offerings.
-pub(super) fn baseline(input: &Input) -> Result<Reply, Fault> {
+pub(super) fn baseline(input: &Input) -> Result<Outcome, Fault> {
     let operations: Vec<String> = input.read("operations")?;
     let operations: Vec<&str> = operations.iter().map(String::as_str).collect();
     if ServiceDocument::validate(complete::service_document(&operations, Map::new())).is_err() {
-        return Ok(Outcome::valid(false).into());
+        return Ok(Outcome::valid(false));
     }
     let service = Service::empty()?;
     let advertised = service.service_document()?;
@@ -223,7 +203,7 @@ pub(super) fn baseline(input: &Input) -> Result<Reply, Fault> {
         .unwrap_or_default();
     for item in &items {
         if !service.put("offerings", item)? {
-            return Ok(Outcome::valid(false).into());
+            return Ok(Outcome::valid(false));
         }
     }
     let listed = service.document(&service.path(Operation::ListOfferings, None)?)? == list;
@@ -234,11 +214,13 @@ pub(super) fn baseline(input: &Input) -> Result<Reply, Fault> {
         )?;
         service.document(&path)? == get
     };
-    Ok(Outcome::valid(operations.iter().all(advertises) && listed && got).into())
+    Ok(Outcome::valid(
+        operations.iter().all(advertises) && listed && got,
+    ))
 }
 
 /// The version where the case puts it: readers must take such documents or refuse them, and the Service must send only such.
-pub(super) fn version_placement(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn version_placement(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let (top_level, present): (bool, bool) =
         (input.read("top_level")?, input.read("odp_version_present")?);
     let read = read_with_version(top_level, present)?;
@@ -250,7 +232,7 @@ pub(super) fn version_placement(role: Role, input: &Input) -> Result<Reply, Faul
             )));
         }
     }
-    Ok(Outcome::valid(read).into())
+    Ok(Outcome::valid(read))
 }
 
 /// Whether readers take documents with, or without, a version there; all must agree.

@@ -1,15 +1,22 @@
 //! What is done for each subject of the vectors.
 //!
 //! A handler gets a case without its expectation and says what happened. In the Service's role it asks the running Service
-//! wherever the case is about what a Service serves or takes; what only a reader does is done by the types that readers use.
+//! wherever the case is about what a Service serves or takes; what only a reader does is done by an Agent, or by the types that
+//! readers use.
 
 mod actions;
 mod advertisement;
+mod behaviours;
+mod challenges;
 mod collections;
 mod complete;
+mod constraints;
 mod documents;
+mod enriched;
 mod exchange;
+mod graph;
 mod identity;
+mod network;
 mod pages;
 mod problems;
 mod schemas;
@@ -18,54 +25,30 @@ mod search;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 
-/// What a handler has to say.
-#[derive(Clone, Debug)]
-pub enum Reply {
-    /// The case was carried out.
-    Happened(Outcome),
-    /// There is no behaviour for it yet; why.
-    Skipped(&'static str),
-}
-
-impl From<Outcome> for Reply {
-    fn from(outcome: Outcome) -> Self {
-        Self::Happened(outcome)
-    }
-}
-
 /// Carries out one case.
-type Handler = fn(Role, &Input) -> Result<Reply, Fault>;
+type Handler = fn(Role, &Input) -> Result<Outcome, Fault>;
 
 /// Names of the members in which cases of a subject hold what they expect; empty when it is not known.
 pub fn expectation(subject: &str, operation: &str) -> &'static [&'static str] {
     find(subject, operation).map_or(&[], |(expected, _)| expected)
 }
 
-/// Carries out one case of a subject.
+/// Carries out one case of a subject; nothing when it is not known.
 ///
 /// # Errors
 /// When the case cannot be carried out.
-pub fn carry_out(role: Role, subject: &str, input: &Input) -> Result<Reply, Fault> {
-    match find(subject, input.operation()) {
-        Some((_, handler)) => handler(role, input),
-        None => Ok(Reply::Skipped(
-            "this subject and operation are not known here",
-        )),
-    }
+pub fn carry_out(role: Role, subject: &str, input: &Input) -> Result<Option<Outcome>, Fault> {
+    find(subject, input.operation())
+        .map(|(_, handler)| handler(role, input))
+        .transpose()
 }
 
-const SEARCH: &str = "the Service does not search yet";
-const AGENT: &str = "there is no Agent yet";
-
-const NO_SEARCH: Handler = |_, _| Ok(Reply::Skipped(SEARCH));
-const NO_AGENT: Handler = |_, _| Ok(Reply::Skipped(AGENT));
-
-/// `handler` in the Service's role; nothing yet in the Agent's.
-macro_rules! service_only {
-    ($handler:path) => {
+/// One handler for each role.
+macro_rules! by_role {
+    (service: $service:path, agent: $agent:path) => {
         |role, input| match role {
-            Role::Service => $handler(input),
-            Role::Agent => NO_AGENT(role, input),
+            Role::Service => $service(input),
+            Role::Agent => $agent(input),
         }
     };
 }
@@ -78,20 +61,22 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("action-contract", "validate-actions") => {
             (&["expected_usable", "expected_issues"], actions::usable)
         }
-        ("action-contract", "resolve-openapi") => (VALID, NO_AGENT),
+        ("action-contract", "resolve-openapi") => (VALID, enriched::openapi),
 
         ("attribute-schema-retrieval", "validate-reference") => (VALID, schemas::reference),
-        ("attribute-schema-retrieval", "validate-response") => {
-            (VALID, service_only!(schemas::response))
-        }
-        ("attribute-schema-retrieval", "validate-schema-reference-profile") => {
-            (VALID, service_only!(schemas::profile))
-        }
+        ("attribute-schema-retrieval", "validate-response") => (
+            VALID,
+            by_role!(service: schemas::response, agent: enriched::response),
+        ),
+        ("attribute-schema-retrieval", "validate-schema-reference-profile") => (
+            VALID,
+            by_role!(service: schemas::profile, agent: enriched::profile),
+        ),
         ("attribute-schema-retrieval", "validation-scope") => (
             &["complete_instance_validation"],
-            service_only!(schemas::scope),
+            by_role!(service: schemas::scope, agent: enriched::scope),
         ),
-        ("attribute-schema-retrieval", "failure-scope") => (EXPECTED, NO_AGENT),
+        ("attribute-schema-retrieval", "failure-scope") => (EXPECTED, enriched::failure),
 
         ("auth-expands", "") => (VALID, pages::auth_expands),
 
@@ -101,22 +86,24 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("invalid-edge-handling", "") => (EXPECTED, collections::invalid_edge),
 
         ("collection-search-contract", "validate-request") => (VALID, search::collection_request),
-        ("collection-search-contract", "apply-constraints") => (&["collection_ids"], NO_SEARCH),
+        ("collection-search-contract", "apply-constraints") => {
+            (&["collection_ids"], constraints::collections)
+        }
 
         ("composition-contract", "validate-advertisement") => (VALID, advertisement::protocols),
         ("composition-contract", "filter-advertisement") => {
             (EXPECTED, advertisement::known_protocols)
         }
         ("composition-contract", "normalize-agent-response") => (EXPECTED, documents::normalised),
-        ("composition-contract", "classify-live-response") => (EXPECTED, NO_AGENT),
-        ("composition-contract", "validate-sequence") => (VALID, NO_AGENT),
+        ("composition-contract", "classify-live-response") => (EXPECTED, challenges::classify),
+        ("composition-contract", "validate-sequence") => (VALID, challenges::sequence),
 
         ("detail-fields", "") => (VALID, documents::detail_fields),
 
         ("errors-limits-contract", "validate-problem") => (VALID, problems::problem),
         ("errors-limits-contract", "validate-limit") => (VALID, problems::limit),
-        ("errors-limits-contract", "limit-failure-scope") => (EXPECTED, NO_AGENT),
-        ("errors-limits-contract", "retry") => (&["retry"], NO_AGENT),
+        ("errors-limits-contract", "limit-failure-scope") => (EXPECTED, network::page_failure),
+        ("errors-limits-contract", "retry") => (&["retry"], network::retry),
 
         ("filter-sort-contract", "validate-definition") => (VALID, search::definition),
         ("filter-sort-contract", "validate-expression") => (VALID, search::expression),
@@ -136,7 +123,7 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("offering-contract", "") => (VALID, documents::offering),
 
         ("offering-search-contract", "validate-request") => (VALID, search::offering_request),
-        ("offering-search-contract", "apply-constraints") => (EXPECTED, NO_SEARCH),
+        ("offering-search-contract", "apply-constraints") => (EXPECTED, constraints::offerings),
 
         ("pagination-contract", "validate-page") => (VALID, pages::page),
         ("pagination-contract", "validate-limit") => (VALID, pages::limit),
@@ -146,7 +133,7 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         ("pagination-contract", "validate-storage-model") => (VALID, pages::storage_model),
         ("pagination-contract", "conditional-get") => (
             &["status", "valid"],
-            service_only!(exchange::conditional_get),
+            by_role!(service: exchange::conditional_get, agent: network::conditional_get),
         ),
 
         ("protocol-version", "") => (&["valid", "compatible"], documents::protocol_version),
@@ -158,7 +145,10 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         // Here `operation` is that of the protocol.
         ("representation-selection", _) => (EXPECTED, exchange::representation),
 
-        ("role-baseline", "") => (VALID, service_only!(exchange::baseline)),
+        ("role-baseline", "") => (
+            VALID,
+            by_role!(service: exchange::baseline, agent: behaviours::baseline),
+        ),
 
         ("search-capability-contract", "validate-advertisement") => {
             (VALID, advertisement::capabilities)
@@ -171,15 +161,12 @@ fn find(subject: &str, operation: &str) -> Option<(&'static [&'static str], Hand
         }
         ("search-capability-contract", "merge-capabilities") => (EXPECTED, advertisement::merge),
 
-        ("security-contract", "forwarded-sensitive-fields") => (EXPECTED, NO_AGENT),
-        (
-            "security-contract",
-            "validate-destination"
-            | "validate-redirect"
-            | "action-invocable"
-            | "payment-authorized"
-            | "cache-reusable",
-        ) => (VALID, NO_AGENT),
+        ("security-contract", "validate-destination") => (VALID, network::destination),
+        ("security-contract", "validate-redirect") => (VALID, network::redirect),
+        ("security-contract", "forwarded-sensitive-fields") => (EXPECTED, network::forwarded),
+        ("security-contract", "action-invocable") => (VALID, challenges::invocable),
+        ("security-contract", "payment-authorized") => (VALID, challenges::payment),
+        ("security-contract", "cache-reusable") => (VALID, network::cache_reusable),
 
         ("service-document", "") => (VALID, documents::service_document),
         ("version-placement", "") => (VALID, exchange::version_placement),

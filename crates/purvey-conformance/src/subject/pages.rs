@@ -1,6 +1,5 @@
 //! Pages and continuations.
 
-use super::Reply;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::Service;
@@ -19,17 +18,17 @@ fn example_origin() -> Result<ServiceOrigin, Fault> {
 }
 
 /// The envelope; of an item only its identifier, since vectors leave the rest out.
-pub(super) fn page(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn page(_: Role, input: &Input) -> Result<Outcome, Fault> {
     envelope(input.member("page")?)
 }
 
-pub(super) fn auth_expands(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn auth_expands(_: Role, input: &Input) -> Result<Outcome, Fault> {
     envelope(input.member("document")?)
 }
 
-fn envelope(value: Value) -> Result<Reply, Fault> {
+fn envelope(value: Value) -> Result<Outcome, Fault> {
     let page = PageEnvelope::validate(value, &example_origin()?, read_id);
-    Ok(Outcome::valid(page.is_ok()).into())
+    Ok(Outcome::valid(page.is_ok()))
 }
 
 fn read_id(report: &mut Report, place: &Place<'_>, item: Value) -> Option<LocalId> {
@@ -38,10 +37,10 @@ fn read_id(report: &mut Report, place: &Place<'_>, item: Value) -> Option<LocalI
 }
 
 /// The Service answers a good limit with a page and a bad one with a problem; an Agent asks for nothing else.
-pub(super) fn limit(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn limit(role: Role, input: &Input) -> Result<Outcome, Fault> {
     if role == Role::Agent {
         let limit = input.read("limit").ok().and_then(Limit::new);
-        return Ok(Outcome::valid(limit.is_some()).into());
+        return Ok(Outcome::valid(limit.is_some()));
     }
     let service = offering(&["a", "b"])?;
     let target = format!(
@@ -51,7 +50,7 @@ pub(super) fn limit(role: Role, input: &Input) -> Result<Reply, Fault> {
     );
     let response = service.get(&target)?;
     match response.status {
-        StatusCode::OK => Ok(Outcome::valid(true).into()),
+        StatusCode::OK => Ok(Outcome::valid(true)),
         StatusCode::BAD_REQUEST => {
             let problem = serde_json::from_slice(&response.body).map_err(Fault::of("problem"))?;
             let problem = Problem::validate(problem, 400).map_err(Fault::of("problem"))?;
@@ -60,7 +59,7 @@ pub(super) fn limit(role: Role, input: &Input) -> Result<Reply, Fault> {
                 .iter()
                 .any(|param| param.name() == "limit")
             {
-                Ok(Outcome::valid(false).into())
+                Ok(Outcome::valid(false))
             } else {
                 Err(Fault("the problem does not name the limit".to_owned()))
             }
@@ -81,7 +80,7 @@ fn offering(ids: &[&str]) -> Result<Service, Fault> {
 }
 
 /// Whether a Service with these Offerings gives these pages, or whether an Agent takes them.
-pub(super) fn sequence(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn sequence(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let pages: Vec<Vec<String>> = input.read("pages")?;
     let valid = match role {
         Role::Service => {
@@ -93,7 +92,7 @@ pub(super) fn sequence(role: Role, input: &Input) -> Result<Reply, Fault> {
         }
         Role::Agent => taken(&pages)?,
     };
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 /// The identities of every page of `list-offerings`.
@@ -139,7 +138,7 @@ fn begun(service: &Service) -> Result<String, Fault> {
 }
 
 /// A continuation must stay at the origin; those of the Service do, and work with the method.
-pub(super) fn next(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn next(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let origin: String = input.read("service_origin")?;
     let origin = ServiceOrigin::parse(&origin, LocalDevelopment::Refused)
         .map_err(Fault::of("service_origin"))?;
@@ -154,11 +153,13 @@ pub(super) fn next(role: Role, input: &Input) -> Result<Reply, Fault> {
         }
         Role::Agent => method == Method::GET,
     };
-    Ok(Outcome::valid(followed && Next::parse(&next, &origin).is_ok()).into())
+    Ok(Outcome::valid(
+        followed && Next::parse(&next, &origin).is_ok(),
+    ))
 }
 
 /// Whether a continuation may live so long only. One of the Service, so long after it was issued, must still work.
-pub(super) fn lifetime(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn lifetime(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let seconds = input.read("lifetime_seconds")?;
     if role == Role::Service {
         let service = offering(&["a", "b", "c"])?;
@@ -171,12 +172,12 @@ pub(super) fn lifetime(role: Role, input: &Input) -> Result<Reply, Fault> {
             )));
         }
     }
-    Ok(Outcome::valid(page::is_lifetime(seconds)).into())
+    Ok(Outcome::valid(page::is_lifetime(seconds)))
 }
 
 /// What an Agent follows is opaque, so that it works with both. A Service's continuations carry what they need through a restart
 /// (stateless), and lead through what it keeps of the catalog as it was (stateful).
-pub(super) fn storage_model(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn storage_model(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let model: String = input.read("storage_model")?;
     let origin = example_origin()?;
     if !["stateless", "stateful"].contains(&model.as_str()) {
@@ -187,7 +188,7 @@ pub(super) fn storage_model(role: Role, input: &Input) -> Result<Reply, Fault> {
             "stateless" => "/odp/offerings?cursor=eyJhZnRlciI6ImEifQ",
             _ => "/odp/pages/2",
         };
-        return Ok(Outcome::valid(Next::parse(next, &origin).is_ok()).into());
+        return Ok(Outcome::valid(Next::parse(next, &origin).is_ok()));
     }
     let service = offering(&["a", "b", "c"])?;
     let next = begun(&service)?;
@@ -203,5 +204,5 @@ pub(super) fn storage_model(role: Role, input: &Input) -> Result<Reply, Fault> {
     let after = service.get(&next)?;
     let same = before.status == StatusCode::OK
         && (after.status, &after.body) == (before.status, &before.body);
-    Ok(Outcome::valid(same).into())
+    Ok(Outcome::valid(same))
 }

@@ -1,6 +1,5 @@
 //! Attribute schemas.
 
-use super::Reply;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use crate::service::{MANIFEST, Service};
@@ -17,7 +16,7 @@ use std::fmt::Write as _;
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// A Service must not publish a broken reference; an Agent does without the schema, and so without the attributes.
-pub(super) fn reference(role: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn reference(role: Role, input: &Input) -> Result<Outcome, Fault> {
     let mut offering = json!({
         "odp_version": "1.0", "id": "item", "name": "Item",
         "schema": input.member("reference")?,
@@ -27,9 +26,11 @@ pub(super) fn reference(role: Role, input: &Input) -> Result<Reply, Fault> {
         normalise::offering(&mut offering, Representation::Full);
         let offering = Offering::validate(offering, Placement::TopLevel)
             .map_err(Fault::of("the Offering that is left"))?;
-        return Ok(Outcome::valid(offering.schema().is_some()).into());
+        return Ok(Outcome::valid(offering.schema().is_some()));
     }
-    Ok(Outcome::valid(Offering::validate(offering, Placement::TopLevel).is_ok()).into())
+    Ok(Outcome::valid(
+        Offering::validate(offering, Placement::TopLevel).is_ok(),
+    ))
 }
 
 /// A manifest with these schemas, by URL; nothing when they are refused.
@@ -60,13 +61,13 @@ fn manifest(schemas: &[(String, Value)], more: &str) -> Result<Option<Manifest>,
 }
 
 /// Whether a Service that has this schema answers with just this response.
-pub(super) fn response(input: &Input) -> Result<Reply, Fault> {
+pub(super) fn response(input: &Input) -> Result<Outcome, Fault> {
     let (status, content_type): (u16, String) =
         (input.read("status")?, input.read("content_type")?);
     let document = input.member("document")?;
     let Some(manifest) = manifest(&[("/schemas/item.json".to_owned(), document.clone())], "")?
     else {
-        return Ok(Outcome::valid(false).into());
+        return Ok(Outcome::valid(false));
     };
     let response = Service::with_manifest(&manifest)?.get("/schemas/item.json")?;
     let sent = media::essence(response.field(header::CONTENT_TYPE).unwrap_or_default());
@@ -74,11 +75,11 @@ pub(super) fn response(input: &Input) -> Result<Reply, Fault> {
     let same = response.status.as_u16() == status
         && sent == media::essence(&content_type)
         && body == document;
-    Ok(Outcome::valid(same).into())
+    Ok(Outcome::valid(same))
 }
 
 /// Whether a Service takes schemas that refer to each other like this.
-pub(super) fn profile(input: &Input) -> Result<Reply, Fault> {
+pub(super) fn profile(input: &Input) -> Result<Outcome, Fault> {
     let documents: Vec<Value> = input.read("documents")?;
     let schemas: Vec<_> = documents
         .into_iter()
@@ -91,12 +92,12 @@ pub(super) fn profile(input: &Input) -> Result<Reply, Fault> {
             (id.unwrap_or_else(|| format!("/schemas/{i}.json")), document)
         })
         .collect();
-    Ok(Outcome::valid(manifest(&schemas, "")?.is_some()).into())
+    Ok(Outcome::valid(manifest(&schemas, "")?.is_some()))
 }
 
 /// Whether the attributes of this representation are held to the whole schema: a Full one that lacks a required member is refused,
 /// a Terse one that lacks it is served.
-pub(super) fn scope(input: &Input) -> Result<Reply, Fault> {
+pub(super) fn scope(input: &Input) -> Result<Outcome, Fault> {
     const URL: &str = "/schemas/item.json";
     let schema = json!({"$schema": DIALECT, "type": "object", "required": ["a", "b"]});
     let more = "[search]\nterse = [\"/attributes/a\"]";
@@ -121,7 +122,5 @@ pub(super) fn scope(input: &Input) -> Result<Reply, Fault> {
             )));
         }
     };
-    Ok(Outcome::new()
-        .with("complete_instance_validation", complete)
-        .into())
+    Ok(Outcome::new().with("complete_instance_validation", complete))
 }

@@ -1,6 +1,6 @@
 //! Search: definitions, expressions, requests, refinements.
 
-use super::{Reply, complete};
+use super::complete;
 use crate::adapter::Role;
 use crate::case::{Fault, Input, Outcome};
 use purvey_odp::capability::{EffectiveCapabilities, Fetched, ScopeCapabilities};
@@ -14,9 +14,9 @@ use purvey_odp::value::Scalar;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-pub(super) fn definition(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn definition(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let valid = FilterDefinition::validate(input.member("definition")?).is_ok();
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 fn defined(input: &Input) -> Result<(FilterDefinition, Result<FilterExpression, Invalid>), Fault> {
@@ -26,16 +26,16 @@ fn defined(input: &Input) -> Result<(FilterDefinition, Result<FilterExpression, 
     Ok((definition, expression))
 }
 
-pub(super) fn expression(_: Role, input: &Input) -> Result<Reply, Fault> {
-    Ok(Outcome::valid(defined(input)?.1.is_ok()).into())
+pub(super) fn expression(_: Role, input: &Input) -> Result<Outcome, Fault> {
+    Ok(Outcome::valid(defined(input)?.1.is_ok()))
 }
 
 /// Whether an Offering with these values matches.
-pub(super) fn evaluation(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn evaluation(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let (definition, expression) = defined(input)?;
     let expression = expression.map_err(Fault::of("expression"))?;
     let values = scalars(&definition, &input.member("values")?)?;
-    Ok(Outcome::valid(expression.matches(&values)).into())
+    Ok(Outcome::valid(expression.matches(&values)))
 }
 
 fn scalars(definition: &FilterDefinition, values: &Value) -> Result<Vec<Scalar>, Fault> {
@@ -51,7 +51,7 @@ fn scalars(definition: &FilterDefinition, values: &Value) -> Result<Vec<Scalar>,
 }
 
 /// Whether a Service may publish the sort beside these filters.
-pub(super) fn sort(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn sort(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let filters = definitions(input)?;
     let valid = SortDefinition::validate(input.member("sort")?).is_ok_and(|sort| {
         let service = ScopeCapabilities {
@@ -60,7 +60,7 @@ pub(super) fn sort(_: Role, input: &Input) -> Result<Reply, Fault> {
         };
         EffectiveCapabilities::check(service, None).is_ok()
     });
-    Ok(Outcome::valid(valid).into())
+    Ok(Outcome::valid(valid))
 }
 
 fn definitions(input: &Input) -> Result<Vec<FilterDefinition>, Fault> {
@@ -74,12 +74,16 @@ fn definitions(input: &Input) -> Result<Vec<FilterDefinition>, Fault> {
         .collect()
 }
 
-pub(super) fn collection_request(_: Role, input: &Input) -> Result<Reply, Fault> {
-    Ok(Outcome::valid(CollectionSearchRequest::validate(input.member("request")?).is_ok()).into())
+pub(super) fn collection_request(_: Role, input: &Input) -> Result<Outcome, Fault> {
+    Ok(Outcome::valid(
+        CollectionSearchRequest::validate(input.member("request")?).is_ok(),
+    ))
 }
 
-pub(super) fn offering_request(_: Role, input: &Input) -> Result<Reply, Fault> {
-    Ok(Outcome::valid(OfferingSearchRequest::validate(input.member("request")?).is_ok()).into())
+pub(super) fn offering_request(_: Role, input: &Input) -> Result<Outcome, Fault> {
+    Ok(Outcome::valid(
+        OfferingSearchRequest::validate(input.member("request")?).is_ok(),
+    ))
 }
 
 /// Both steps: the request by itself, and against what is advertised.
@@ -92,13 +96,13 @@ fn resolved(request: Value, filters: Vec<FilterDefinition>) -> Result<ResolvedSe
     OfferingSearchRequest::validate(complete::search(request))?.resolve(&effective)
 }
 
-pub(super) fn refinement_request(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn refinement_request(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let resolved = resolved(input.member("request")?, definitions(input)?);
-    Ok(Outcome::valid(resolved.is_ok()).into())
+    Ok(Outcome::valid(resolved.is_ok()))
 }
 
 /// On a continuation nothing was asked for.
-pub(super) fn refinement_response(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn refinement_response(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let resolved =
         resolved(input.member("request")?, definitions(input)?).map_err(Fault::of("request"))?;
     let continuation: bool = input.read_or_default("continuation")?;
@@ -109,16 +113,16 @@ pub(super) fn refinement_response(_: Role, input: &Input) -> Result<Reply, Fault
     };
     let response: Map<String, Value> = input.read("response")?;
     let Some(groups) = response.get("refinements") else {
-        return Ok(Outcome::valid(true).into());
+        return Ok(Outcome::valid(true));
     };
     let mut report = Report::new();
     let place = Place::ROOT.key("refinements");
     let groups = read_groups(&mut report, &place, groups.clone(), requested);
-    Ok(Outcome::valid(report.finish(groups).is_ok()).into())
+    Ok(Outcome::valid(report.finish(groups).is_ok()))
 }
 
 /// Counts the Offerings that match beside the filter's own expressions, by value.
-pub(super) fn refinement_counts(_: Role, input: &Input) -> Result<Reply, Fault> {
+pub(super) fn refinement_counts(_: Role, input: &Input) -> Result<Outcome, Fault> {
     let request = input.member("request")?;
     let offerings: Vec<Value> = input.read("service_matches")?;
     let mapped: Vec<Map<String, Value>> = offerings
@@ -161,7 +165,7 @@ pub(super) fn refinement_counts(_: Role, input: &Input) -> Result<Reply, Fault> 
         };
         counts.insert(name, count.into());
     }
-    Ok(Outcome::new().with("expected", counts).into())
+    Ok(Outcome::new().with("expected", counts))
 }
 
 /// Definitions for the values that Offerings are said to have: the case leaves them out.

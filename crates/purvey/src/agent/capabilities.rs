@@ -14,6 +14,7 @@ use crate::{
 use purvey_agent::Capabilities;
 use purvey_odp::{
     filter::{FilterDefinition, Operator, Unit},
+    service::Operation,
     sort::{Direction, Missing, SortDefinition, SortKey},
 };
 use serde_json::{Value, json};
@@ -52,7 +53,13 @@ impl Show {
         };
         progress.aside(|| {
             notes::issues("search capabilities", &found.issues);
-            if !self.json && out.is_empty() {
+            if service
+                .document()
+                .operation(Operation::SearchOfferings)
+                .is_none()
+            {
+                say(format_args!("this Service does not search for Offerings"));
+            } else if out.is_empty() {
                 say(format_args!("a search can use nothing but text"));
             }
             output::write(out).map(|_| ExitCode::SUCCESS)

@@ -74,7 +74,7 @@ fn message(error: &Error) -> String {
         _ => error.message(),
     };
     let status = match (error.code(), error.status()) {
-        (_, None) | (Code::Status, _) => String::new(),
+        (_, None | Some(200..=299)) | (Code::Status, _) => String::new(),
         (_, Some(status)) => format!(", status {status}"),
     };
     format!("{} ({}{status})", text::line(message), error.code())

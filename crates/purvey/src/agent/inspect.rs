@@ -11,8 +11,9 @@ use purvey_agent::Service;
 use purvey_odp::{
     capability::{CapabilitySource, SearchCapabilities},
     identity::ServiceOrigin,
+    language::LanguageTag,
     reference::ResourceReference,
-    service::{Payment, Protocols, ServiceDocument},
+    service::{Keyword, Payment, Protocols, ServiceDocument},
 };
 use serde_json::json;
 use std::process::ExitCode;
@@ -76,12 +77,8 @@ fn facts(document: &ServiceDocument, origin: &ServiceOrigin) -> Vec<(&'static st
         .localizations()
         .tags()
         .iter()
-        .map(|tag| tag.as_str());
-    let keywords = document
-        .keywords()
-        .as_slice()
-        .iter()
-        .map(|keyword| keyword.as_str());
+        .map(LanguageTag::as_str);
+    let keywords = document.keywords().as_slice().iter().map(Keyword::as_str);
     let mcp: Vec<String> = document
         .mcp()
         .iter()

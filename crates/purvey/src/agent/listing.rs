@@ -8,7 +8,7 @@ use crate::{
 };
 use purvey_agent::Page;
 use serde_json::{Value, json};
-use std::ops::ControlFlow;
+use std::{collections::HashSet, ops::ControlFlow};
 
 /// How much of a list or a search is wanted, and in which form.
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ pub(super) struct Extent {
     limit: u32,
     /// Show every result, however many there are
     #[arg(long, conflicts_with = "limit")]
-    pub(super) all: bool,
+    all: bool,
     /// Results that a page should have, 1 through 100 [default: 100, or fewer when fewer are wanted]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     page_size: Option<u8>,
@@ -35,6 +35,11 @@ impl Extent {
     pub(super) fn limit(&self) -> Option<usize> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         (!self.all).then_some(limit)
+    }
+
+    /// Results on a page; nothing for the usual number.
+    pub(super) fn page_size(&self) -> Option<usize> {
+        self.page_size.map(usize::from)
     }
 }
 
@@ -53,12 +58,6 @@ macro_rules! extend {
 }
 pub(super) use extend;
 
-impl Extent {
-    pub(super) fn page_size(&self) -> Option<usize> {
-        self.page_size.map(usize::from)
-    }
-}
-
 /// Where the items go.
 pub(super) struct Listing {
     json: bool,
@@ -66,7 +65,8 @@ pub(super) struct Listing {
     named: bool,
     table: Option<Table>,
     shown: usize,
-    more: bool,
+    /// The Services that have more than was shown.
+    more: HashSet<String>,
 }
 
 impl Listing {
@@ -76,7 +76,7 @@ impl Listing {
             named,
             table: None,
             shown: 0,
-            more: false,
+            more: HashSet::new(),
         }
     }
 
@@ -89,7 +89,10 @@ impl Listing {
         line: impl Fn(&T) -> Value,
     ) -> Result<ControlFlow<()>, Failure> {
         self.shown += page.items.len();
-        self.more |= page.has_more;
+        match page.has_more {
+            true => self.more.insert(service.to_owned()),
+            false => self.more.remove(service),
+        };
         progress.at(self.shown);
         let text = match self.json {
             true => page
@@ -113,7 +116,7 @@ impl Listing {
         let header = || {
             let first = named.then_some("SERVICE");
             let header: Vec<_> = first.into_iter().chain(T::HEADER.iter().copied()).collect();
-            Table::new(&header)
+            Table::new(&header).keeping(1 + usize::from(named))
         };
         let rows = items.iter().map(|item| {
             let first = named.then(|| service.to_owned());
@@ -122,16 +125,11 @@ impl Listing {
         self.table.get_or_insert_with(header).portion(rows)
     }
 
-    /// Whether anything was shown.
-    pub(super) fn is_empty(&self) -> bool {
-        self.shown == 0
-    }
-
     /// Says what the rows do not.
     pub(super) fn finish(&self, limit: Option<usize>) {
-        if self.is_empty() {
+        if self.shown == 0 {
             say(format_args!("nothing found"));
-        } else if let (true, Some(_)) = (self.more, limit) {
+        } else if limit.is_some() && !self.more.is_empty() {
             say(format_args!(
                 "{} shown, and there are more: --limit N or --all shows them",
                 self.shown

@@ -12,7 +12,7 @@ pub(crate) fn parse(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin
         return Err(Failure::usage("ORIGIN has no user name and no password")
             .hint("a credential goes into PURVEY_TOKEN"));
     }
-    let wrong = |why: &str| Failure::usage(format_args!("ORIGIN {text:?}: {why}"));
+    let wrong = |why: &str| Failure::usage(format_args!("ORIGIN {text:?} {why}"));
     let example = "for example market.example, or https://market.example:8443";
     let url = match text.contains("://") {
         true => Url::parse(text),
@@ -22,9 +22,11 @@ pub(crate) fn parse(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin
     let allowed = ServiceOrigin::from_url(&url, LocalDevelopment::Allowed);
     let Ok(origin) = allowed else {
         return Err(match url.scheme() {
-            "http" => wrong("only https is a Service").hint("--local allows http on localhost"),
+            "http" => {
+                wrong("is no Service: only https is").hint("--local allows http on localhost")
+            }
             "https" => wrong("has no host that a Service can have").hint(example),
-            _ => wrong("only https is a Service").hint(example),
+            _ => wrong("is no Service: only https is").hint(example),
         });
     };
     if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
@@ -32,7 +34,7 @@ pub(crate) fn parse(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin
             .hint(format_args!("its origin is {}", origin.as_str())));
     }
     if url.scheme() == "http" && local == LocalDevelopment::Refused {
-        return Err(wrong("http is for local development").hint("allow it with --local"));
+        return Err(wrong("is http, which is for local development").hint("allow it with --local"));
     }
     Ok(origin)
 }

@@ -9,7 +9,7 @@ use super::{
     row::Row,
 };
 use crate::{
-    failure::{Failure, IN_PART},
+    failure::{FAILED, Failure, IN_PART},
     output,
     table::Table,
     text,
@@ -137,11 +137,13 @@ impl Search {
             }
         }
         asked.await.map_err(Failure::new)?;
+        if failures.len() == services {
+            return Ok(ExitCode::from(common(&failures)));
+        }
         shown.finish(&progress)?;
-        Ok(match failures.first() {
-            None => ExitCode::SUCCESS,
-            Some(first) if failures.len() == services => first.exit(),
-            Some(_) => ExitCode::from(IN_PART),
+        Ok(match failures.is_empty() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(IN_PART),
         })
     }
 
@@ -233,6 +235,16 @@ impl Search {
                 };
                 Some(Unknown { id, kind })
             })
+    }
+}
+
+/// The exit code that failures have in common.
+fn common(failures: &[Failure]) -> u8 {
+    let mut codes = failures.iter().map(Failure::code);
+    let first = codes.next().unwrap_or(FAILED);
+    match codes.all(|code| code == first) {
+        true => first,
+        false => FAILED,
     }
 }
 

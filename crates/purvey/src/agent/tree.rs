@@ -5,7 +5,7 @@ use crate::{
     failure::{Failure, say},
     output, text,
 };
-use purvey_agent::{CollectionTree, Service};
+use purvey_agent::{CollectionTree, Issue, Service};
 use purvey_odp::collection::Collection;
 use std::{collections::HashSet, process::ExitCode};
 
@@ -13,12 +13,30 @@ pub(super) async fn show(service: &Service, progress: &Progress) -> Result<ExitC
     let tree = service.hierarchy().await;
     let tree = tree.map_err(|error| fault::failure(&error))?;
     progress.aside(|| {
-        notes::issues("hierarchy", tree.issues());
+        for issue in tree.issues() {
+            let (about, issue) = of_collection(&tree, issue);
+            notes::issues(&about, &[issue]);
+        }
         if tree.collections().is_empty() {
             say(format_args!("nothing found"));
         }
         output::write(lines(&tree)).map(|_| ExitCode::SUCCESS)
     })
+}
+
+/// The issue, and the identifier of the Collection that it is about; its pointer begins with the Collection's index.
+fn of_collection(tree: &CollectionTree, issue: &Issue) -> (String, Issue) {
+    let pointer = issue.pointer.trim_start_matches('/');
+    let (index, rest) = pointer.split_at(pointer.find('/').unwrap_or(pointer.len()));
+    let index = index.parse::<usize>().ok();
+    match index.and_then(|index| tree.collections().get(index)) {
+        Some(collection) => {
+            let pointer = rest.to_owned();
+            let issue = issue.clone();
+            (collection.id().to_string(), Issue { pointer, ..issue })
+        }
+        None => ("hierarchy".to_owned(), issue.clone()),
+    }
 }
 
 /// Each Collection below each of its parents; what is below it, the first time only.
@@ -31,7 +49,7 @@ fn lines(tree: &CollectionTree) -> String {
         let children = tree.children(id);
         let again = !seen.insert(id) && !children.is_empty();
         out.push_str(&"  ".repeat(depth));
-        out.push_str(&text::line(&format!("{id}  {}", collection.name())));
+        out.push_str(&format!("{id}  {}", text::line(collection.name().as_str())));
         out.push_str(if again { "  (see above)\n" } else { "\n" });
         if !again {
             left.extend(level(depth + 1, children));

@@ -7,6 +7,8 @@
     reason = "a failure in a test's helper is the test's failure"
 )]
 
+mod searches;
+
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,6 +87,16 @@ fn a_full_traversal_while_everything_happens() {
     let mut traversal = Traversal::new(&ids);
     let server = Server::start(&data);
     phases.done("start");
+    let packages = searches::packages(&table, TOO_LONG);
+    searches::first_pages_are_exact(&server, &packages);
+    searches::official_sdks_search(&server, &packages);
+    phases.done("searches");
+    // The long traversal is one of what was imported: it begins before anything is written.
+    traversal.follow(&Client::new(&server.url), 100);
+    with_writer(&server, &ids, &mut random, |client| {
+        searches::traversal_is_stable(client, &packages);
+    });
+    phases.done("a search to its end under writes");
 
     // A third under writes, until the server is killed in the middle of them.
     let written = with_writer(&server, &ids, &mut random, |client| {

@@ -1,0 +1,232 @@
+//! Documents that have all words, window by window.
+
+use super::cursor::{Source, Word};
+use super::index::Part;
+use super::set::{Bits, EMPTY, FULL, Set, WINDOW, add, keep, put, window};
+use crate::search::Bitset;
+use std::io;
+use tantivy::TERMINATED;
+use tantivy::postings::BlockSegmentPostings;
+use tantivy::schema::IndexRecordOption;
+
+/// Postings of a word that are gone through in the time that one of its documents is sought.
+const FEED_FACTOR: u64 = 16;
+
+/// Goes through the documents that have all fed words.
+pub(super) struct Sift<'q> {
+    /// The rarest words, rarest first.
+    pub(super) fed: Vec<Fed<'q>>,
+    /// Other words, so frequent that it takes less to look them up document by document; rarest first.
+    pub(super) others: Vec<usize>,
+    from: u32,
+}
+
+impl<'q> Sift<'q> {
+    pub(super) fn new(words: &[Word<'q>], fields: usize) -> io::Result<Self> {
+        let mut order: Vec<usize> = (0..words.len()).collect();
+        order.sort_by_key(|at| words.get(*at).map(|word| word.cost));
+        let mut sift = Self {
+            fed: Vec::with_capacity(words.len()),
+            others: Vec::new(),
+            from: 0,
+        };
+        let mut most = u64::MAX;
+        for number in order {
+            let Some(word) = words.get(number) else {
+                continue;
+            };
+            if word.cost > most {
+                sift.others.push(number);
+                continue;
+            }
+            if sift.fed.is_empty() {
+                most = word.cost.saturating_mul(FEED_FACTOR);
+            }
+            sift.fed.push(Fed::open(number, word, fields)?);
+        }
+        Ok(sift)
+    }
+
+    /// The next window with documents that have all fed words and are in `among`, and where it begins.
+    pub(super) fn next(&mut self, part: &Part, among: Option<&Bitset>) -> Option<(u32, Bits)> {
+        let (first, rest) = self.fed.split_first_mut()?;
+        loop {
+            let next = first.next(self.from);
+            if next >= part.documents {
+                return None;
+            }
+            let base = window(next);
+            self.from = base + WINDOW;
+            let mut found = among.map_or(FULL, |among| piece(among, part.base + base));
+            first.sift(base, &mut found);
+            for fed in &mut *rest {
+                if found == EMPTY {
+                    break;
+                }
+                fed.sift(base, &mut found);
+            }
+            if found != EMPTY {
+                return Some((base, found));
+            }
+        }
+    }
+
+    /// Leaves completions out from now on.
+    pub(super) fn forget_completions(&mut self) {
+        self.fed.iter_mut().for_each(|fed| fed.completed = None);
+    }
+}
+
+/// The piece of a set that begins at an ordinal.
+pub(super) fn piece(set: &Bitset, start: u32) -> Bits {
+    let mut piece = EMPTY;
+    let words = set.words().get(start as usize / 64..).unwrap_or_default();
+    let shift = start % 64;
+    for (at, bits) in piece.iter_mut().enumerate() {
+        *bits = words.get(at).copied().unwrap_or_default() >> shift;
+        if shift > 0 {
+            *bits |= words.get(at + 1).copied().unwrap_or_default() << (64 - shift);
+        }
+    }
+    piece
+}
+
+/// A word whose documents are gone through.
+pub(super) struct Fed<'q> {
+    pub(super) word: usize,
+    feeds: Vec<Feed>,
+    completed: Option<&'q [Set]>,
+    /// For each field the documents of the window that have a form there.
+    pub(super) forms: Vec<Bits>,
+    /// For each field the documents of the window that have a completion there; empty when none are looked for.
+    pub(super) completions: Vec<Bits>,
+}
+
+impl<'q> Fed<'q> {
+    pub(super) fn open(number: usize, word: &Word<'q>, fields: usize) -> io::Result<Self> {
+        let completed = word.completed.as_ref().map(|completed| completed.sets);
+        Ok(Self {
+            word: number,
+            feeds: feeds(word)?,
+            completed,
+            forms: vec![EMPTY; fields],
+            completions: vec![EMPTY; completed.map_or(0, <[Set]>::len)],
+        })
+    }
+
+    /// The first document from `from` on.
+    fn next(&mut self, from: u32) -> u32 {
+        let feeds = self.feeds.iter_mut().map(|feed| feed.seek(from));
+        let next = feeds.min().unwrap_or(TERMINATED);
+        let sets = self.completed.unwrap_or_default();
+        sets.iter().map(|set| set.next(from)).fold(next, u32::min)
+    }
+
+    /// Reads the window that begins at `base`, and keeps what is there.
+    pub(super) fn sift(&mut self, base: u32, found: &mut Bits) {
+        let mut any = self.fill(base);
+        if let Some(sets) = self.completed {
+            for (set, completions) in sets.iter().zip(&mut self.completions) {
+                *completions = EMPTY;
+                set.fill(base, completions);
+                add(&mut any, completions);
+            }
+        } else {
+            self.completions.clear();
+        }
+        keep(found, &any);
+    }
+
+    /// Reads where forms are in the window that begins at `base`; tells where any is.
+    fn fill(&mut self, base: u32) -> Bits {
+        self.forms.fill(EMPTY);
+        for feed in &mut self.feeds {
+            if let Some(forms) = self.forms.get_mut(feed.field) {
+                feed.fill(base, forms);
+            }
+        }
+        let mut any = EMPTY;
+        self.forms.iter().for_each(|forms| add(&mut any, forms));
+        any
+    }
+}
+
+/// The documents of a word's forms; without forms whose documents have another form too.
+fn feeds(word: &Word<'_>) -> io::Result<Vec<Feed>> {
+    let mut feeds = Vec::with_capacity(word.sources.len());
+    for sources in word.sources.chunk_by(|a, b| a.number == b.number) {
+        for (at, source) in sources.iter().enumerate() {
+            // Forms come before their stems.
+            let later = sources.get(at + 1..).unwrap_or_default();
+            if !is_within_any(source, later)? {
+                feeds.push(Feed::open(source)?);
+            }
+        }
+    }
+    Ok(feeds)
+}
+
+fn is_within_any(source: &Source<'_>, others: &[Source<'_>]) -> io::Result<bool> {
+    for other in others {
+        let field = source.field;
+        let facts = &field.facts;
+        if facts.is_within(&field.inverted, &source.info, &other.info)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The documents of a form in a field.
+struct Feed {
+    field: usize,
+    block: Box<BlockSegmentPostings>,
+    at: usize,
+}
+
+impl Feed {
+    fn open(source: &Source<'_>) -> io::Result<Self> {
+        let option = IndexRecordOption::Basic;
+        let inverted = &source.field.inverted;
+        let block = inverted.read_block_postings_from_terminfo(&source.info, option)?;
+        Ok(Self {
+            field: source.number,
+            block: Box::new(block),
+            at: 0,
+        })
+    }
+
+    /// The first document from `target` on.
+    fn seek(&mut self, target: u32) -> u32 {
+        let doc = self.block.doc(self.at);
+        if doc >= target {
+            return doc;
+        }
+        self.at = self.block.seek(target);
+        self.block.doc(self.at)
+    }
+
+    /// Adds the documents of the window that begins at `base`.
+    fn fill(&mut self, base: u32, window: &mut Bits) {
+        let end = base + WINDOW;
+        let mut doc = self.seek(base);
+        while doc < end {
+            let docs = self.block.docs();
+            let rest = docs.get(self.at..).unwrap_or_default();
+            if rest.last().is_some_and(|last| *last >= end) {
+                for (at, doc) in rest.iter().enumerate() {
+                    if *doc >= end {
+                        self.at += at;
+                        return;
+                    }
+                    put(window, *doc);
+                }
+                return;
+            }
+            rest.iter().for_each(|doc| put(window, *doc));
+            self.block.advance();
+            self.at = 0;
+            doc = self.block.doc(0);
+        }
+    }
+}
