@@ -74,13 +74,20 @@ fn is_fresh(binary: &Path) -> bool {
         return false;
     };
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    ["purvey", "purvey-catalog", "purvey-odp", "purvey-server"]
-        .map(|name| format!("crates/{name}/src"))
-        .iter()
-        .map(String::as_str)
-        .chain(["Cargo.toml", "Cargo.lock", "catalogs"])
-        .filter_map(|path| newest(&project.join(path)))
-        .all(|changed| changed <= built)
+    [
+        "purvey",
+        "purvey-agent",
+        "purvey-catalog",
+        "purvey-odp",
+        "purvey-retry",
+        "purvey-server",
+    ]
+    .map(|name| format!("crates/{name}/src"))
+    .iter()
+    .map(String::as_str)
+    .chain(["Cargo.toml", "Cargo.lock", "catalogs"])
+    .filter_map(|path| newest(&project.join(path)))
+    .all(|changed| changed <= built)
 }
 
 /// A command of the binary, with nothing of the caller's configuration.

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::binary;
 
-/// A Python with the SDK: a virtual environment below the target directory, kept from run to run as long as it is of the
-/// same requirements. `None`, said aloud, where there is no Python; in CI (`CI=true`) that is a failure.
+/// A Python with what a file requires: a virtual environment below the target directory, one for each file name, kept from
+/// run to run as long as it is of the same requirements. `None`, said aloud, where there is no Python; in CI (`CI=true`) that is a failure.
 #[must_use]
 pub fn python(requirements: &Path) -> Option<PathBuf> {
     let mut probe = Command::new("python3");
@@ -22,7 +22,9 @@ pub fn python(requirements: &Path) -> Option<PathBuf> {
     }
     // target/<profile>/deps/<test>
     let test = std::env::current_exe().unwrap();
-    let environment = test.ancestors().nth(3).unwrap().join("python-venv");
+    let name = requirements.file_stem().unwrap().display();
+    let target = test.ancestors().nth(3).unwrap();
+    let environment = target.join(format!("python-venv-{name}"));
     let python = environment.join("bin/python");
     let stamp = environment.join("requirements.txt");
     let wanted = fs::read_to_string(requirements).unwrap();

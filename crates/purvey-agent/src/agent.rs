@@ -79,7 +79,7 @@ impl fmt::Debug for Agent {
 }
 
 /// The origin that a caller names; more lenient in form than a document has to be, and no less strict in meaning.
-fn parse_origin(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin, Error> {
+pub(crate) fn parse_origin(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin, Error> {
     let refused = || {
         let rule = "Must be an https origin, such as https://market.example, without a path.";
         Error::new(Code::InvalidRequest, rule)

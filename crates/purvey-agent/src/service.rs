@@ -14,7 +14,7 @@ use std::sync::Arc;
 use url::Url;
 
 /// The path of every Service Document (ODP §2).
-const WELL_KNOWN: &str = "/.well-known/odp";
+pub(crate) const WELL_KNOWN: &str = "/.well-known/odp";
 
 /// A Service whose document was read. Cheap to clone.
 #[derive(Clone)]

@@ -1,8 +1,11 @@
 //! The command line.
 
 use crate::{
+    agent::{self, AgentCommand},
     catalog::{self, CatalogCommand},
+    check::{self, Check},
     failure::Failure,
+    mcp::Mcp,
     serve,
     settings::Settings,
 };
@@ -15,7 +18,8 @@ use std::{path::PathBuf, process::ExitCode};
     version,
     arg_required_else_help = true,
     after_help = "Data goes to standard output, everything else to standard error.\n\
-        Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done but some records were rejected."
+        Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done but for some records or Services.\n\
+        Commands that read Services have further ones: see their help."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -39,6 +43,13 @@ enum Command {
     /// Import, export and look at catalogs
     #[command(subcommand)]
     Catalog(CatalogCommand),
+    #[command(flatten)]
+    Agent(AgentCommand),
+    /// Check a deployed Service against the protocol
+    #[command(after_help = check::AFTER_HELP)]
+    Check(Check),
+    /// Serve the Agent to a model over standard input and output (Model Context Protocol)
+    Mcp(Box<Mcp>),
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -53,6 +64,9 @@ impl Cli {
                 serve::run(&settings.with_file(config.as_deref())?)
             }
             Command::Catalog(command) => catalog::run(command),
+            Command::Agent(command) => agent::run(command),
+            Command::Check(check) => check.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "purvey", &mut script);

@@ -1,18 +1,20 @@
 //! How a command fails: what is wrong, what to do, and the exit code.
 
+use crate::output;
 use std::{fmt, path::Path, process::ExitCode};
 
 /// Exit code when the work failed.
 pub(crate) const FAILED: u8 = 1;
 /// Exit code when the command line or the configuration is wrong.
 pub(crate) const USAGE: u8 = 2;
-/// Exit code when the work is done but some records were rejected.
-pub(crate) const REJECTED: u8 = 3;
+/// Exit code when the work is done, but for some records or Services.
+pub(crate) const IN_PART: u8 = 3;
 
 /// A failure to be shown.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
+    details: Vec<String>,
     hint: Option<String>,
     code: u8,
 }
@@ -22,6 +24,7 @@ impl Failure {
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
+            details: Vec::new(),
             hint: None,
             code: FAILED,
         }
@@ -29,10 +32,26 @@ impl Failure {
 
     /// What was asked for cannot be asked.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(message).exit_code(USAGE)
+    }
+
+    /// The same with this exit code.
+    pub(crate) fn exit_code(self, code: u8) -> Self {
+        Self { code, ..self }
+    }
+
+    /// The same, with what it is about.
+    pub(crate) fn about(self, what: &str) -> Self {
         Self {
-            code: USAGE,
-            ..Self::new(message)
+            message: format!("{what}: {}", self.message),
+            ..self
         }
+    }
+
+    /// Adds a line of what is known about it.
+    pub(crate) fn detail(mut self, detail: impl fmt::Display) -> Self {
+        self.details.push(detail.to_string());
+        self
     }
 
     /// Adds what to do about it.
@@ -43,11 +62,23 @@ impl Failure {
         }
     }
 
+    /// What is wrong, without what to do about it.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn print(&self) {
         say(format_args!("error: {}", self.message));
+        for detail in &self.details {
+            say(format_args!("  {detail}"));
+        }
         if let Some(hint) = &self.hint {
             say(format_args!("  hint: {hint}"));
         }
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        self.code
     }
 
     pub(crate) fn exit(&self) -> ExitCode {
@@ -96,10 +127,5 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
 
 /// One line of data on standard output.
 pub(crate) fn print(line: fmt::Arguments<'_>) -> Result<(), Failure> {
-    use std::io::Write;
-    match writeln!(std::io::stdout().lock(), "{line}") {
-        // Whoever reads us has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| Failure::new(format_args!("standard output: {error}"))),
-    }
+    output::write(format!("{line}\n")).map(|_| ())
 }

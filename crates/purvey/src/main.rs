@@ -1,12 +1,18 @@
 //! Publish a catalog, discover any, run the work that is picked.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod catalog;
+mod check;
 mod cli;
 mod demo;
 mod failure;
+mod mcp;
+mod output;
 mod serve;
 mod settings;
+mod table;
+mod text;
 mod units;
 
 use clap::Parser;

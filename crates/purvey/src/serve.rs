@@ -136,7 +136,7 @@ fn is_directive(part: &str) -> bool {
 }
 
 /// Done at ctrl-c or SIGTERM; at the second one the process ends at once, as the user has asked twice.
-fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let mut signals = Signals::new()
         .map_err(|error| Failure::new(format_args!("cannot listen for signals: {error}")))?;
     Ok(async move {

@@ -17,7 +17,16 @@ fn it_says_its_version_and_commands() {
         format!("purvey {}\n", env!("CARGO_PKG_VERSION"))
     );
     let help = run("--help");
-    for command in ["serve", "catalog", "completions"] {
+    for command in [
+        "serve",
+        "catalog",
+        "inspect",
+        "search",
+        "invoke",
+        "check",
+        "mcp",
+        "completions",
+    ] {
         assert!(help.contains(command), "{help}");
     }
 }

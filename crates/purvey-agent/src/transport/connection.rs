@@ -48,6 +48,12 @@ impl Connection {
     }
 
     async fn carry_out(&self, request: &Request) -> Result<Reply, Error> {
+        let response = self.send(request).await?;
+        self.read(request, response).await
+    }
+
+    /// Sends a request to an address that was checked, and gives the response up to its header.
+    pub(super) async fn send(&self, request: &Request) -> Result<reqwest::Response, Error> {
         // The client resolves names through the guard, but it does not ask about addresses written in the URL.
         let destination = Destination::of(&request.url, self.local)?;
         let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
@@ -64,7 +70,7 @@ impl Connection {
             return Err(destination.refuse(peer.ip()));
         }
         self.check_header(response.headers())?;
-        self.read(request, response).await
+        Ok(response)
     }
 
     fn check_header(&self, headers: &HeaderMap) -> Result<(), Error> {
@@ -121,7 +127,7 @@ impl Connection {
     }
 
     /// The whole body without its codings.
-    async fn body(
+    pub(super) async fn body(
         &self,
         headers: &HeaderMap,
         mut response: reqwest::Response,

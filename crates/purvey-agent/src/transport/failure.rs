@@ -24,7 +24,9 @@ pub(super) fn of(error: &reqwest::Error) -> Error {
             .find_map(of_cause)
             .unwrap_or(Code::ConnectionLost)
     };
-    Error::new(code, format!("The exchange failed: {}.", chain(error)))
+    // The client's own words name the URL, which the error has anyway.
+    let why = error.source().map_or_else(|| error.to_string(), chain);
+    Error::new(code, format!("The exchange failed: {why}."))
 }
 
 fn of_cause(cause: &(dyn StdError + 'static)) -> Option<Code> {

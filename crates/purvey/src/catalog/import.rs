@@ -2,8 +2,9 @@
 
 use super::{print_json, progress::Bar};
 use crate::{
-    failure::{FAILED, Failure, REJECTED, must_be_directory, say},
+    failure::{FAILED, Failure, IN_PART, must_be_directory, say},
     serve::read_manifest,
+    text::harmless,
 };
 use purvey_catalog::{
     catalog::Catalog,
@@ -145,7 +146,7 @@ fn stored_manifest(data: &Path) -> Result<Arc<Manifest>, Failure> {
 fn exit(report: &ImportReport, dry_run: bool) -> ExitCode {
     match (report.rejected, report.committed || dry_run) {
         (0, true) => ExitCode::SUCCESS,
-        (_, true) => ExitCode::from(REJECTED),
+        (_, true) => ExitCode::from(IN_PART),
         (_, false) => ExitCode::from(FAILED),
     }
 }
@@ -206,30 +207,4 @@ fn reasons(rejected: &Rejected) -> Vec<String> {
     violations
         .map(|violation| line(&violation.pointer, &violation.reason))
         .collect()
-}
-
-/// Text that may hold whatever the input holds, so that nothing of it steers the terminal; quotes are no danger and stay.
-fn harmless(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\'' | '"' | '\\' => out.push(c),
-            c => out.extend(c.escape_debug()),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_steers_a_terminal_is_escaped_and_quotes_are_not() {
-        assert_eq!(harmless("it's \"déjà\" C:\\"), "it's \"déjà\" C:\\");
-        assert_eq!(
-            harmless("a\u{1b}[2Jb\u{202e}\n"),
-            "a\\u{1b}[2Jb\\u{202e}\\n"
-        );
-    }
 }

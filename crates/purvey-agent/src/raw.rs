@@ -1,0 +1,24 @@
+//! Documents as they come, for who wants to see what a Service really says.
+
+use crate::Error;
+use crate::service::{Service, identifier};
+use crate::transport::{Class, Fetch, Fetched};
+use purvey_odp::identity::ResourceType;
+use purvey_odp::service::Operation;
+
+impl Service {
+    /// The Full Representation of one Collection or Offering as it came: within its byte limit and of its media type, but
+    /// neither read nor checked (`get-collection`, `get-offering`).
+    ///
+    /// # Errors
+    /// As [`get_collection`](Self::get_collection), but for what is wrong with the document.
+    pub async fn get_raw(&self, resource: ResourceType, id: &str) -> Result<Fetched, Error> {
+        let (operation, class) = match resource {
+            ResourceType::Collection => (Operation::GetCollection, Class::Collection),
+            ResourceType::Offering => (Operation::GetOffering, Class::Offering),
+        };
+        let url = self.url(operation, Some(&identifier(id)?))?;
+        let budget = self.settings().operation();
+        self.fetch(&budget, Fetch::get(url, class)).await
+    }
+}

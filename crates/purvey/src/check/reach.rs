@@ -1,0 +1,62 @@
+//! How a Service is reached by `check` and `mcp`: nothing is kept between two runs.
+
+use crate::agent::{Token, parse_origin};
+use crate::failure::Failure;
+use http::header;
+use purvey_agent::transport::{Guarded, GuardedBuilder};
+use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
+use std::path::PathBuf;
+
+/// How to reach a Service.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct Reach {
+    /// Allow http on localhost, 127.0.0.1 and [::1]
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// Bearer token for ORIGIN, sent nowhere else; other users of the machine do not see it in PURVEY_TOKEN
+    #[arg(long, value_name = "TOKEN", env = "PURVEY_TOKEN", hide_env_values = true, value_parser = Token::read)]
+    token: Option<Token>,
+    /// File with that token; it wins over the variable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+impl Reach {
+    fn local(&self) -> LocalDevelopment {
+        match self.local {
+            true => LocalDevelopment::Allowed,
+            false => LocalDevelopment::Refused,
+        }
+    }
+
+    /// The origin that is meant.
+    pub(crate) fn origin(&self, text: &str) -> Result<ServiceOrigin, Failure> {
+        parse_origin(text, self.local())
+    }
+
+    /// The way to Services, with the token for `origin` if there is one.
+    pub(crate) fn transport(
+        &self,
+        origin: Option<&ServiceOrigin>,
+    ) -> Result<GuardedBuilder, Failure> {
+        let builder = Guarded::builder().local_development(self.local());
+        let Some(origin) = origin else {
+            return Ok(builder);
+        };
+        let token = match &self.token_file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    Failure::usage(format_args!("--token-file {}: {error}", path.display()))
+                })?;
+                Token::read(&text).ok()
+            }
+            None => self.token.clone(),
+        };
+        let bearer = token.as_ref().map_or(Ok(None), Token::bearer)?;
+        Ok(match bearer {
+            Some(value) => builder.credential(origin.clone(), header::AUTHORIZATION, value),
+            None => builder,
+        })
+    }
+}
