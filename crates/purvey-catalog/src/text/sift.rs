@@ -77,17 +77,11 @@ impl<'q> Sift<'q> {
     }
 }
 
-/// The piece of a set that begins at an ordinal.
+/// The piece of a set that begins at an ordinal, a multiple of 64.
 pub(super) fn piece(set: &Bitset, start: u32) -> Bits {
     let mut piece = EMPTY;
-    let words = set.words().get(start as usize / 64..).unwrap_or_default();
-    let shift = start % 64;
-    for (at, bits) in piece.iter_mut().enumerate() {
-        *bits = words.get(at).copied().unwrap_or_default() >> shift;
-        if shift > 0 {
-            *bits |= words.get(at + 1).copied().unwrap_or_default() << (64 - shift);
-        }
-    }
+    let words = set.words().iter().skip(start as usize / 64);
+    piece.iter_mut().zip(words).for_each(|(a, b)| *a = *b);
     piece
 }
 
