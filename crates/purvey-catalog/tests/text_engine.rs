@@ -517,6 +517,154 @@ fn damage_is_an_error_wherever_it_is() {
     assert!(matches!(use_all(&path), Err(Error::Io { .. })));
 }
 
+/// How many parts a file has: each has a file of the index library with this name.
+fn parts(path: &std::path::Path) -> usize {
+    let bytes = std::fs::read(path).unwrap();
+    let name = b"meta.json";
+    bytes.windows(name.len()).filter(|at| at == name).count()
+}
+
+#[test]
+fn parts_of_a_file_answer_as_one() {
+    let words = [
+        "library",
+        "libraries",
+        "run",
+        "running",
+        "runs",
+        "parser",
+        "parse",
+        "parsing",
+        "web",
+        "react",
+        "reaction",
+        "component",
+        "components",
+        "left-pad",
+        "leftpad",
+        "for",
+    ];
+    let mut state = 7_usize;
+    let mut random = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(99);
+        (state >> 33) % below
+    };
+    let docs: Vec<Doc> = (0..5_000)
+        .map(|n| {
+            let mut text = |most: usize| {
+                let words = (0..=random(most)).map(|_| words[random(words.len())]);
+                words.collect::<Vec<_>>().join(" ")
+            };
+            let (name, mut summary) = (text(2), text(9));
+            if n % 600 == 3 {
+                summary.push_str(" rarely react component");
+            }
+            vec![vec![name], vec![summary]]
+        })
+        .collect();
+    let config = config("en", &[3.0, 1.0]);
+    let mut dirs = Vec::new();
+    let mut open = |bytes: Option<usize>| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.text");
+        let mut writer = TextWriter::create(&path, &config, Durability::Off).unwrap();
+        if let Some(bytes) = bytes {
+            writer = writer.with_part_bytes(bytes);
+        }
+        let analyzer = Analyzer::new(&config);
+        for doc in &docs {
+            let fields: Vec<Vec<&str>> = doc.iter().map(|texts| vec![texts[0].as_str()]).collect();
+            writer.push(analyzer.prepare(&fields)).unwrap();
+        }
+        writer.finish().unwrap();
+        let index = Arc::new(TextIndex::open(&path).unwrap());
+        assert_eq!(index.documents(), 5_000);
+        index.verify().unwrap();
+        dirs.push(dir);
+        (parts(&path), TextSearch::new(vec![index], &config))
+    };
+    // Parts that are as small as they can be, 64 documents, have neither whole blocks of postings nor several windows.
+    let (small, parted) = open(Some(0));
+    assert_eq!(small, 79);
+    let (one, whole) = open(None);
+    assert_eq!(one, 1);
+    let all = Bitset::full(5_000);
+    let mut third = Bitset::new(5_000);
+    (0..5_000)
+        .filter(|n| n % 3 == 0)
+        .for_each(|n| third.insert(n));
+    for text in [
+        "library",
+        "libraries",
+        "running",
+        "rea",
+        "component libraries",
+        "running parser web",
+        "rarely react component",
+        "components rarely",
+        "left pad",
+        "leftpad parsing",
+        "react compon",
+        "parse lib",
+    ] {
+        let (a, b) = (whole.query(text).unwrap(), parted.query(text).unwrap());
+        let matching = a.matching(0).unwrap();
+        assert_eq!(matching, b.matching(0).unwrap(), "{text}");
+        assert!(matching.count() > 0, "{text}");
+        for among in [&all, &third] {
+            let every = a.best(0, among, None, 5_000).unwrap();
+            let mut ordinals: Vec<u32> = every.iter().map(|(_, ordinal)| *ordinal).collect();
+            ordinals.sort_unstable();
+            let mut expected = matching.clone();
+            expected.and(among);
+            assert_eq!(ordinals, expected.iter().collect::<Vec<_>>(), "{text}");
+            for limit in [1, 7, 50, 1_000] {
+                let first = &every[..limit.min(every.len())];
+                assert_eq!(a.best(0, among, None, limit).unwrap(), first, "{text}");
+                assert_eq!(b.best(0, among, None, limit).unwrap(), first, "{text}");
+                let Some((score, last)) = first.last() else {
+                    continue;
+                };
+                let resume = Some(purvey_catalog::search::Resume {
+                    score: *score,
+                    next: last + 1,
+                });
+                let second = &every[first.len()..(2 * limit).min(every.len())];
+                assert_eq!(a.best(0, among, resume, limit).unwrap(), second, "{text}");
+                assert_eq!(b.best(0, among, resume, limit).unwrap(), second, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_more_completions_than_are_looked_at_the_first_count() {
+    let word = |n: usize| format!("pre{n:05}");
+    let several = |numbers: std::ops::Range<usize>| numbers.map(word).collect::<Vec<_>>().join(" ");
+    let mut docs: Vec<String> = (0..70)
+        .map(|n| several(n * 1_000..(n + 1) * 1_000))
+        .collect();
+    docs.push(several(0..64));
+    docs.push(word(69_000));
+    docs.push(word(69_000));
+    let docs: Vec<&str> = docs.iter().map(String::as_str).collect();
+    let index = index(PLAIN, &docs);
+    assert_eq!(
+        index.matching("pre"),
+        [0, 70],
+        "the first 64 are in two each"
+    );
+    assert_eq!(
+        index.matching("pre69"),
+        (69..73).filter(|n| *n != 70).collect::<Vec<_>>()
+    );
+    // Shorter texts first.
+    assert_eq!(index.order("pre"), [70, 0]);
+    assert_eq!(index.order("pre69"), [71, 72, 69]);
+}
+
 const WORDS: [&str; 16] = [
     "left", "pad", "leftpad", "padleft", "foo", "bar", "foobar", "x1", "12", "34", "1234", "東京",
     "京都", "東", "left12", "barfoo",
@@ -620,21 +768,25 @@ fn many_documents_match_the_oracle() {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
-    let docs: Vec<Doc> = (0..3_000)
+    let docs: Vec<Doc> = (0..9_000)
         .map(|n| {
-            let most = if n < 2_000 { 3 } else { 12 };
+            let most = if n < 6_000 { 3 } else { 12 };
             let name = WORDS[random(WORDS.len())].to_owned();
             let words = (0..=random(most)).map(|_| {
                 let most = random(WORDS.len());
                 WORDS[random(most + 1)]
             });
-            vec![vec![name], vec![words.collect::<Vec<_>>().join(" ")]]
+            let mut text = words.collect::<Vec<_>>().join(" ");
+            if n % 900 == 17 {
+                text.push_str(" rare left");
+            }
+            vec![vec![name], vec![text]]
         })
         .collect();
     let config = config(PLAIN, &[3.0, 1.0]);
     let oracle = Oracle::new(&docs, &config.weights);
-    let whole = Indexed::new(&config, &docs, &[3_000]);
-    let split = Indexed::new(&config, &docs, &[2_000, 700, 300]);
+    let whole = Indexed::new(&config, &docs, &[9_000]);
+    let split = Indexed::new(&config, &docs, &[6_000, 2_100, 900]);
     for query in [
         "left",
         "pad left",
@@ -645,6 +797,9 @@ fn many_documents_match_the_oracle() {
         "bar 東京",
         "left pad leftpad foo",
         "barfoo",
+        "rare left",
+        "left rare",
+        "rare lef",
     ] {
         let all = whole.best(query, 10_000);
         assert_eq!(all, split.best(query, 10_000), "{query}");

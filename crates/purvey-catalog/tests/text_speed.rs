@@ -1,5 +1,7 @@
 //! How fast and how small the text engine is over the names and summaries of 1.1 million software packages, beside a plain Tantivy program. By hand:
-//! `cargo test --release --workspace --test text_speed -- --ignored --nocapture`
+//! `cargo test --release --workspace --test text_speed speed -- --ignored --nocapture`
+//! With `TEXT_SPEED_DIR` the indexes are kept there and used again. Where others use the machine too, count instructions: run the test `counted` with such a directory under
+//! `valgrind --tool=callgrind --toggle-collect='*measured*'`, with one of the lines that it prints as `TEXT_ONLY`.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -17,9 +19,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tantivy::collector::TopDocs;
+use tantivy::directory::RamDirectory;
 use tantivy::query::QueryParser;
 use tantivy::schema::{Schema, TEXT};
-use tantivy::{Index, IndexWriter, TantivyDocument};
+use tantivy::{Directory, Index, IndexWriter, TantivyDocument};
 use text_common::config;
 
 const QUERIES: [&str; 14] = [
@@ -167,6 +170,91 @@ fn times(mut run: impl FnMut()) -> (Duration, Duration) {
     (times[100], times[198])
 }
 
+/// Where indexes are kept.
+fn kept() -> Option<PathBuf> {
+    std::env::var_os("TEXT_SPEED_DIR").map(PathBuf::from)
+}
+
+fn save(index: &Index, dir: &Path) {
+    std::fs::create_dir_all(dir).unwrap();
+    for name in index.directory().list_managed_files() {
+        let bytes = index.directory().atomic_read(&name).unwrap();
+        std::fs::write(dir.join(name), bytes).unwrap();
+    }
+}
+
+fn load(dir: &Path) -> Index {
+    let ram = RamDirectory::create();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        ram.atomic_write(Path::new(&entry.file_name()), &bytes)
+            .unwrap();
+    }
+    Index::open(ram).unwrap()
+}
+
+fn parser(peer: &Index) -> QueryParser {
+    let fields: Vec<_> = peer.schema().fields().map(|(field, _)| field).collect();
+    let mut parser = QueryParser::for_index(peer, fields.clone());
+    parser.set_conjunction_by_default();
+    parser.set_field_boost(fields[0], 3.0);
+    parser
+}
+
+#[inline(never)]
+fn measured(run: &mut dyn FnMut()) {
+    run();
+    // Without it the call would be a jump, which the profiler does not see.
+    black_box(());
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn counted() {
+    let Some(dir) = kept() else {
+        println!("skipped: TEXT_SPEED_DIR is not set");
+        return;
+    };
+    let config = config("en", &[3.0, 1.0]);
+    let index = Arc::new(TextIndex::open(&dir.join("a.text")).unwrap());
+    let all = Bitset::full(index.documents());
+    let search = TextSearch::new(vec![index], &config);
+    let peer = load(&dir.join("plain"));
+    let searcher = peer.reader().unwrap().searcher();
+    let parser = parser(&peer);
+    let only = std::env::var("TEXT_ONLY").ok();
+    for text in QUERIES {
+        let words = text.replace(|c: char| !c.is_alphanumeric(), " ");
+        let mut ours = || {
+            let query = search.query(text).unwrap();
+            black_box(query.best(0, &all, None, 50).unwrap());
+        };
+        let mut theirs = || {
+            let query = parser.parse_query(&words).unwrap();
+            let top = TopDocs::with_limit(50).order_by_score();
+            black_box(searcher.search(&query, &top).unwrap());
+        };
+        let mut matching = || {
+            let query = search.query(text).unwrap();
+            black_box(query.matching(0).unwrap());
+        };
+        let runs: [(&str, &mut dyn FnMut()); 3] = [
+            ("ours", &mut ours),
+            ("plain", &mut theirs),
+            ("matching", &mut matching),
+        ];
+        for (name, run) in runs {
+            let line = format!("{text}: {name}");
+            if only.as_ref().is_none_or(|only| *only == line) {
+                run();
+                measured(run);
+                println!("{line}");
+            }
+        }
+    }
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
@@ -174,10 +262,13 @@ fn speed() {
         return;
     };
     let packages = packages(&data);
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.text");
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = kept().unwrap_or_else(|| temporary.path().to_owned());
+    let path = dir.join("a.text");
     let config = config("en", &[3.0, 1.0]);
-    build(&path, &packages, &config);
+    if !path.exists() {
+        build(&path, &packages, &config);
+    }
     let before = memory("RssAnon");
     let begin = Instant::now();
     let index = Arc::new(TextIndex::open(&path).unwrap());
@@ -189,12 +280,13 @@ fn speed() {
     );
     let all = Bitset::full(index.documents());
     let search = TextSearch::new(vec![index], &config);
-    let peer = plain(&packages);
+    let plain_dir = dir.join("plain");
+    if !plain_dir.exists() {
+        save(&plain(&packages), &plain_dir);
+    }
+    let peer = load(&plain_dir);
     let searcher = peer.reader().unwrap().searcher();
-    let fields: Vec<_> = peer.schema().fields().map(|(field, _)| field).collect();
-    let mut parser = QueryParser::for_index(&peer, fields.clone());
-    parser.set_conjunction_by_default();
-    parser.set_field_boost(fields[0], 3.0);
+    let parser = parser(&peer);
     let mut ratios = Vec::new();
     println!(
         "{:26} {:>8}  {:>17}  {:>17}  {:>8}",

@@ -168,17 +168,18 @@ pub(super) struct FormStream<'a> {
 
 impl TokenStream for FormStream<'_> {
     fn advance(&mut self) -> bool {
-        let marks = self.rest.len() - self.rest.trim_start_matches([SAME, NEXT, TEXT]).len();
-        let (marks, rest) = self.rest.split_at(marks);
-        for mark in marks.chars() {
-            // The first place is zero, and a token begins at the last.
-            let step = match mark {
+        // Marks are single bytes. The first place is zero, and a token begins at the last.
+        let mut marks = 0;
+        for mark in self.rest.bytes().take_while(|byte| *byte <= TEXT as u8) {
+            let step = match char::from(mark) {
                 SAME => 0,
                 NEXT => 1,
                 _ => GAP,
             };
             self.token.position = self.token.position.wrapping_add(step);
+            marks += 1;
         }
+        let rest = self.rest.get(marks..).unwrap_or_default();
         let end = rest.bytes().position(|byte| byte <= TEXT as u8);
         let (form, rest) = rest.split_at(end.unwrap_or(rest.len()));
         self.rest = rest;

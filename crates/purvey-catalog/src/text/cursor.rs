@@ -38,7 +38,7 @@ pub(super) struct Word<'q> {
     /// Field after field.
     pub(super) sources: Vec<Source<'q>>,
     /// For each field what it may count there.
-    fields: Vec<Bound>,
+    pub(super) fields: Vec<Bound>,
     pub(super) completed: Option<Completed<'q>>,
     /// Postings of all sources, and of completions.
     pub(super) cost: u64,
@@ -48,10 +48,22 @@ pub(super) struct Word<'q> {
 
 /// What a word may count in a field.
 #[derive(Clone, Copy, Default)]
-struct Bound {
+pub(super) struct Bound {
     weight: f32,
     /// How often it may occur.
     frequency: u32,
+}
+
+impl Bound {
+    /// What the word counts at most in a field that has a length of this code.
+    pub(super) fn at(self, lengths: &Lengths, code: u8, is_repeated: bool) -> f32 {
+        let share = if is_repeated {
+            lengths.highest_at(self.frequency, code)
+        } else {
+            lengths.share(1, code)
+        };
+        self.weight * share
+    }
 }
 
 /// The completions of the last word, which count in documents that have none of its forms.
@@ -162,12 +174,6 @@ impl<'q> Word<'q> {
             best = best.max(source.score());
         }
         Ok(is_there.then_some(total + best))
-    }
-
-    /// What the word counts at most in a field where it is and that has a length of this code.
-    pub(super) fn most_in(&self, field: usize, lengths: &Lengths, code: u8) -> f32 {
-        let bound = self.fields.get(field).copied().unwrap_or_default();
-        bound.weight * lengths.highest_at(bound.frequency, code)
     }
 
     /// The sources in a field that stand at a document.

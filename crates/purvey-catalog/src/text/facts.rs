@@ -1,6 +1,5 @@
 //! What was learnt of the postings of a field, which never change.
 
-use super::cursor::each_block;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
@@ -39,7 +38,7 @@ impl Facts {
         })
     }
 
-    /// Whether all documents of a form are known to have `other` too; not looked into where it does not matter.
+    /// Whether all documents of a form are known to have `other` too, and as often at least; not looked into where it does not matter.
     pub(super) fn is_within(
         &self,
         inverted: &InvertedIndexReader,
@@ -51,17 +50,18 @@ impl Facts {
         }
         let key = (form.postings_range.start, Some(other.postings_range.start));
         let is_within = self.recall(key, || {
-            let option = IndexRecordOption::Basic;
+            let option = IndexRecordOption::WithFreqs;
             let mut others = inverted.read_block_postings_from_terminfo(other, option)?;
+            let mut block = inverted.read_block_postings_from_terminfo(form, option)?;
             let mut is_within = true;
-            each_block(inverted, form, |docs| {
-                for doc in docs {
-                    is_within = is_within && {
-                        let at = others.seek(*doc);
-                        others.doc(at) == *doc
-                    };
-                }
-            })?;
+            while is_within && block.block_len() > 0 {
+                let mut postings = block.docs().iter().zip(block.freqs());
+                is_within = postings.all(|(doc, frequency)| {
+                    let at = others.seek(*doc);
+                    others.doc(at) == *doc && others.freq(at) >= *frequency
+                });
+                block.advance();
+            }
             Ok(u32::from(is_within))
         })?;
         Ok(is_within == 1)

@@ -23,6 +23,9 @@ pub struct TextIndex {
     pub(super) parts: Vec<Part>,
 }
 
+/// Every part but the last has a multiple of so many documents, so that parts of bitmaps are whole words.
+pub(super) const PART_STEP: u32 = 64;
+
 /// Documents that were indexed together.
 pub(super) struct Part {
     /// The ordinal of the first.
@@ -75,6 +78,9 @@ impl TextIndex {
         };
         for entry in table.parts {
             let documents = entry.documents;
+            if index.documents % PART_STEP != 0 {
+                return Err(corrupt(path, "a part of it begins where none can"));
+            }
             let part = index.open_part(entry, table.fields)?;
             index.parts.push(part);
             let sum = index.documents.checked_add(documents);

@@ -10,7 +10,7 @@
 //! and `leftpad` find each other.
 //!
 //! **Queries.** A query is data and has no operators. Every one of its first [`QUERY_WORDS`] distinct words must be in some field; the last may be the beginning of a word there, from
-//! [`PREFIX_CHARS`] characters on. Stop words of the language are passed over, unless there is nothing else. A query without words matches nothing.
+//! [`PREFIX_CHARS`] characters on: one of its 64 most frequent completions, out of the first 65,536 in the order of their bytes. Stop words of the language are passed over, unless there is nothing else. A query without words matches nothing.
 //!
 //! **Scores.** A word counts its rareness (that of its most frequent form in any field, or of its most frequent completion if it is nowhere itself, `ln(1 + (N - n + 0.5) / (n + 0.5))`) times the sum over the fields of the field's weight times
 //! `2.2 f / (f + 1.2 (0.25 + 0.75 l / a))`, `f` being how often it occurs there, `l` the field's length in indexed forms and `a` the average length: BM25. Of several forms in one field the best counts; a

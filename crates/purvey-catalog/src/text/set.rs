@@ -18,7 +18,7 @@ pub(super) fn window(doc: u32) -> u32 {
 }
 
 /// Adds a document that is in the window.
-pub(super) fn put(bits: &mut Bits, doc: u32) {
+fn put(bits: &mut Bits, doc: u32) {
     let at = doc % WINDOW;
     bits[at as usize / 64] |= 1 << (at % 64);
 }
@@ -39,19 +39,10 @@ pub(super) fn add(bits: &mut Bits, others: &Bits) {
     bits.iter_mut().zip(others).for_each(|(a, b)| *a |= b);
 }
 
-/// Adds the documents of a window to a set with a bit for each document, in which the window begins at `start`.
+/// Adds the documents of a window to a set with a bit for each document, in which the window begins at `start`, a multiple of 64.
 pub(super) fn put_window(set: &mut [u64], start: u32, window: &Bits) {
-    let shift = start % 64;
-    for (word, at) in window.iter().zip(start as usize / 64..) {
-        if let Some(low) = set.get_mut(at) {
-            *low |= word << shift;
-        }
-        if shift > 0
-            && let Some(high) = set.get_mut(at + 1)
-        {
-            *high |= word >> (64 - shift);
-        }
-    }
+    let words = set.iter_mut().skip(start as usize / 64);
+    words.zip(window).for_each(|(a, b)| *a |= b);
 }
 
 pub(super) fn keep(bits: &mut Bits, others: &Bits) {

@@ -24,7 +24,7 @@ pub(super) fn best<'q>(
         sift: Sift::new(&words, fields)?,
         scores: vec![0.0; words.len()],
         most: vec![0.0; words.len()],
-        is_in: vec![true; words.len() * fields],
+        is_in: vec![u64::MAX; words.len()],
         codes: vec![0; fields],
         places: (Vec::new(), Vec::new()),
         search,
@@ -33,6 +33,11 @@ pub(super) fn best<'q>(
         pairs,
     };
     sifted.run(among, top)
+}
+
+/// The bit of a field; fields beyond the 63rd share one.
+fn bit(field: usize) -> u64 {
+    1 << field.min(63)
 }
 
 struct Several<'a, 'q> {
@@ -45,8 +50,8 @@ struct Several<'a, 'q> {
     scores: Vec<f32>,
     /// What each word counts there at most.
     most: Vec<f32>,
-    /// Whether each word may have a form in each field there, word after word.
-    is_in: Vec<bool>,
+    /// For each word the fields in which it may have a form there, as bits.
+    is_in: Vec<u64>,
     /// The code of the length of each field there.
     codes: Vec<u8>,
     places: (Vec<u32>, Vec<u32>),
@@ -87,27 +92,32 @@ impl Several<'_, '_> {
 
     /// Finds what each word counts in a document at most, by where it is and how long the fields are; tells the sum.
     fn rate(&mut self, doc: u32) -> f32 {
-        let fields = self.codes.len();
         for (code, field) in self.codes.iter_mut().zip(&self.part.fields) {
             *code = field.lengths.fieldnorm_id(doc);
         }
         for fed in &self.sift.fed {
-            let (Some(word), Some(most)) = (self.words.get(fed.word), self.most.get_mut(fed.word))
-            else {
+            let (Some(word), Some(most), Some(is_in)) = (
+                self.words.get(fed.word),
+                self.most.get_mut(fed.word),
+                self.is_in.get_mut(fed.word),
+            ) else {
                 continue;
             };
-            *most = 0.0;
-            let mut is_there = false;
-            let is_in = self.is_in.iter_mut().skip(fed.word * fields);
-            let by_field = is_in.zip(&fed.forms).zip(&self.codes).enumerate();
-            for (field, ((is_in, forms), code)) in by_field {
-                *is_in = has(forms, doc);
-                if *is_in && let Some(lengths) = self.search.lengths.get(field) {
-                    is_there = true;
-                    *most += word.most_in(field, lengths, *code);
+            (*most, *is_in) = (0.0, 0);
+            for (field, forms) in fed.forms.iter().enumerate() {
+                if has(forms, doc)
+                    && let Some(bound) = word.fields.get(field)
+                    && let Some(lengths) = self.search.lengths.get(field)
+                    && let Some(repeated) = fed.repeated.get(field)
+                    && let Some(code) = self.codes.get(field)
+                {
+                    *is_in |= bit(field);
+                    *most += bound.at(lengths, *code, has(repeated, doc));
                 }
             }
-            if !is_there && let Some(completed) = &word.completed {
+            if *is_in == 0
+                && let Some(completed) = &word.completed
+            {
                 let is_in = |field| fed.completions.get(field).is_some_and(|c| has(c, doc));
                 let score = completed.score_in(self.search, self.part, doc, is_in);
                 *most = score.unwrap_or_default();
@@ -123,17 +133,22 @@ impl Several<'_, '_> {
         self.most.iter().sum()
     }
 
-    fn is_in(&self, word: usize, field: usize) -> bool {
-        let is_in = self.is_in.get(word * self.codes.len() + field);
-        is_in.is_some_and(|is_in| *is_in)
+    /// The fields in which both words of a pair may be, as bits.
+    fn both_in(&self, pair: &Pair) -> u64 {
+        let is_in = |word| self.is_in.get(word).copied().unwrap_or_default();
+        is_in(pair.left) & is_in(pair.left + 1)
     }
 
     /// What neighbours in the present document count at most, by what is in which field.
     fn pairs_most(&self) -> f32 {
         let mut sum = 0.0;
         for pair in self.pairs {
+            let both = self.both_in(pair);
+            if both == 0 {
+                continue;
+            }
             for (field, weight) in self.search.weights.iter().enumerate() {
-                if self.is_in(pair.left, field) && self.is_in(pair.left + 1, field) {
+                if both & bit(field) != 0 {
                     sum += pair.worth * weight;
                 }
             }
@@ -144,7 +159,6 @@ impl Several<'_, '_> {
     /// Scores a document, unless it turns out that it cannot be among the best.
     fn look(&mut self, doc: u32, words: f32, pairs: f32, top: &mut Top) -> io::Result<()> {
         let floor = top.floor();
-        let fields = self.codes.len();
         let mut most = words + pairs;
         let fed = self.sift.fed.iter().map(|fed| &fed.word);
         for number in fed.chain(&self.sift.others) {
@@ -155,8 +169,8 @@ impl Several<'_, '_> {
             ) else {
                 return Ok(());
             };
-            let is_in = self.is_in.get(number * fields..).unwrap_or_default();
-            let may_be_in = |field| is_in.get(field).is_some_and(|is_in| *is_in);
+            let is_in = self.is_in.get(*number).copied().unwrap_or_default();
+            let may_be_in = |field| is_in & bit(field) != 0;
             let found = match word.score(doc, may_be_in)? {
                 Some(found) => Some(found),
                 None => {
@@ -187,7 +201,7 @@ impl Several<'_, '_> {
         let mut sum = 0.0;
         for pair in self.pairs {
             for (field, weight) in self.search.weights.iter().enumerate() {
-                if !self.is_in(pair.left, field) || !self.is_in(pair.left + 1, field) {
+                if self.both_in(pair) & bit(field) == 0 {
                     continue;
                 }
                 let (before, after) = self.words.split_at_mut(pair.left + 1);

@@ -2,7 +2,7 @@
 
 use super::cursor::{Source, Word};
 use super::index::Part;
-use super::set::{Bits, EMPTY, FULL, Set, WINDOW, add, keep, put, window};
+use super::set::{Bits, EMPTY, FULL, Set, WINDOW, add, keep, window};
 use crate::search::Bitset;
 use std::io;
 use tantivy::TERMINATED;
@@ -77,17 +77,11 @@ impl<'q> Sift<'q> {
     }
 }
 
-/// The piece of a set that begins at an ordinal.
+/// The piece of a set that begins at an ordinal, a multiple of 64.
 pub(super) fn piece(set: &Bitset, start: u32) -> Bits {
     let mut piece = EMPTY;
-    let words = set.words().get(start as usize / 64..).unwrap_or_default();
-    let shift = start % 64;
-    for (at, bits) in piece.iter_mut().enumerate() {
-        *bits = words.get(at).copied().unwrap_or_default() >> shift;
-        if shift > 0 {
-            *bits |= words.get(at + 1).copied().unwrap_or_default() << (64 - shift);
-        }
-    }
+    let words = set.words().iter().skip(start as usize / 64);
+    piece.iter_mut().zip(words).for_each(|(a, b)| *a = *b);
     piece
 }
 
@@ -98,6 +92,8 @@ pub(super) struct Fed<'q> {
     completed: Option<&'q [Set]>,
     /// For each field the documents of the window that have a form there.
     pub(super) forms: Vec<Bits>,
+    /// For each field those that have one more than once.
+    pub(super) repeated: Vec<Bits>,
     /// For each field the documents of the window that have a completion there; empty when none are looked for.
     pub(super) completions: Vec<Bits>,
 }
@@ -110,6 +106,7 @@ impl<'q> Fed<'q> {
             feeds: feeds(word)?,
             completed,
             forms: vec![EMPTY; fields],
+            repeated: vec![EMPTY; fields],
             completions: vec![EMPTY; completed.map_or(0, <[Set]>::len)],
         })
     }
@@ -140,9 +137,11 @@ impl<'q> Fed<'q> {
     /// Reads where forms are in the window that begins at `base`; tells where any is.
     fn fill(&mut self, base: u32) -> Bits {
         self.forms.fill(EMPTY);
+        self.repeated.fill(EMPTY);
         for feed in &mut self.feeds {
-            if let Some(forms) = self.forms.get_mut(feed.field) {
-                feed.fill(base, forms);
+            let forms = self.forms.get_mut(feed.field);
+            if let (Some(forms), Some(repeated)) = (forms, self.repeated.get_mut(feed.field)) {
+                feed.fill(base, forms, repeated);
             }
         }
         let mut any = EMPTY;
@@ -186,7 +185,7 @@ struct Feed {
 
 impl Feed {
     fn open(source: &Source<'_>) -> io::Result<Self> {
-        let option = IndexRecordOption::Basic;
+        let option = IndexRecordOption::WithFreqs;
         let inverted = &source.field.inverted;
         let block = inverted.read_block_postings_from_terminfo(&source.info, option)?;
         Ok(Self {
@@ -207,23 +206,28 @@ impl Feed {
     }
 
     /// Adds the documents of the window that begins at `base`.
-    fn fill(&mut self, base: u32, window: &mut Bits) {
+    fn fill(&mut self, base: u32, forms: &mut Bits, repeated: &mut Bits) {
         let end = base + WINDOW;
         let mut doc = self.seek(base);
         while doc < end {
-            let docs = self.block.docs();
-            let rest = docs.get(self.at..).unwrap_or_default();
-            if rest.last().is_some_and(|last| *last >= end) {
-                for (at, doc) in rest.iter().enumerate() {
-                    if *doc >= end {
-                        self.at += at;
-                        return;
-                    }
-                    put(window, *doc);
-                }
+            let docs = self.block.docs().get(self.at..).unwrap_or_default();
+            let freqs = self.block.freqs().get(self.at..).unwrap_or_default();
+            let is_last = docs.last().is_some_and(|last| *last >= end);
+            let here = if is_last {
+                docs.partition_point(|doc| *doc < end)
+            } else {
+                docs.len()
+            };
+            for (doc, frequency) in docs.iter().zip(freqs).take(here) {
+                let at = doc % WINDOW;
+                let word = at as usize / 64;
+                forms[word] |= 1 << (at % 64);
+                repeated[word] |= u64::from(*frequency > 1) << (at % 64);
+            }
+            if is_last {
+                self.at += here;
                 return;
             }
-            rest.iter().for_each(|doc| put(window, *doc));
             self.block.advance();
             self.at = 0;
             doc = self.block.doc(0);
