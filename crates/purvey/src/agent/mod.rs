@@ -17,6 +17,7 @@ mod progress;
 mod row;
 mod search;
 mod tree;
+mod unknown;
 
 use crate::{failure::Failure, serve::stop_signal};
 use clap::Subcommand;
