@@ -17,6 +17,7 @@ mod progress;
 mod row;
 mod search;
 mod tree;
+mod unknown;
 
 pub(crate) use connect::Token;
 pub(crate) use origin::parse as parse_origin;

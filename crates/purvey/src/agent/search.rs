@@ -7,6 +7,7 @@ use super::{
     listing::{self, Extent, Listing, extend},
     progress::Progress,
     row::Row,
+    unknown::{Kind, Unknown},
 };
 use crate::{
     failure::{FAILED, Failure, IN_PART},
@@ -30,11 +31,6 @@ use tokio::sync::mpsc;
 
 /// Services that are asked at the same time.
 const AT_ONCE: usize = 8;
-/// How alike two identifiers are that one was mistaken for the other, from 0 to 1.
-const ALIKE: f64 = 0.75;
-/// Identifiers that are suggested at most.
-const SUGGESTIONS: usize = 3;
-
 /// What to search for, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
@@ -203,7 +199,7 @@ impl Search {
         let failure = found.issues.iter().fold(failure, |failure, issue| {
             failure.detail(text::line(&format!("not usable: {issue}")))
         });
-        let near = near(unknown.id, &unknown.candidates(found));
+        let near = unknown.near(found);
         match near.is_empty() {
             true => failure.hint("`purvey capabilities ORIGIN` lists what there is"),
             false => failure.hint(format_args!(
@@ -246,49 +242,6 @@ fn common(failures: &[Failure]) -> u8 {
         true => first,
         false => FAILED,
     }
-}
-
-/// An identifier that a search does not have.
-struct Unknown<'a> {
-    id: &'a str,
-    kind: Kind,
-}
-
-enum Kind {
-    Filter,
-    Refinement,
-    Sort,
-}
-
-impl Unknown<'_> {
-    fn candidates<'a>(&self, found: &'a Capabilities) -> Vec<&'a str> {
-        let (filters, sorts) = (
-            found.effective.filters().iter(),
-            found.effective.sorts().iter(),
-        );
-        match self.kind {
-            Kind::Filter => filters.map(|filter| filter.id().as_str()).collect(),
-            Kind::Refinement => filters
-                .filter(|filter| filter.is_refinable())
-                .map(|filter| filter.id().as_str())
-                .collect(),
-            Kind::Sort => sorts.map(|sort| sort.id().as_str()).collect(),
-        }
-    }
-}
-
-/// The candidates that are most like `id`.
-fn near<'a>(id: &str, candidates: &[&'a str]) -> Vec<&'a str> {
-    let id = id.to_lowercase();
-    let likeness = |candidate: &str| strsim::jaro_winkler(&id, &candidate.to_lowercase());
-    let mut scored: Vec<_> = candidates
-        .iter()
-        .map(|candidate| (likeness(candidate), *candidate))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.truncate(SUGGESTIONS);
-    scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Asks every Service, some at the same time, until nobody listens any more.
@@ -436,18 +389,4 @@ fn refinement(service: &str, refinement: &Refinement) -> Value {
             "values": values.collect::<Value>(),
         },
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_identifiers_are_suggested_and_others_are_not() {
-        let ids = ["price", "price-type", "level", "duration"];
-        assert_eq!(near("prise", &ids), ["price", "price-type"]);
-        assert_eq!(near("LEVEL", &ids), ["level"]);
-        assert_eq!(near("durations", &ids), ["duration"]);
-        assert!(near("colour", &ids).is_empty());
-    }
 }
