@@ -37,13 +37,16 @@ impl Completions {
     }
 }
 
+/// The highest score of a window, and where the window begins.
+pub(super) type Ceiling = (f32, u32);
+
 /// The documents of a part that have completions.
 pub(super) struct PartCompletions {
     /// For each field those that have one there.
     pub(super) sets: Vec<Set>,
     /// Postings that they come from.
     pub(super) cost: u64,
-    ceilings: Mutex<Option<(f32, Arc<[f32]>)>>,
+    ceilings: Mutex<Option<(f32, Arc<[Ceiling]>)>>,
 }
 
 impl PartCompletions {
@@ -66,32 +69,34 @@ impl PartCompletions {
 
     fn bytes(&self, documents: u32) -> usize {
         let sets = self.sets.iter().map(Set::bytes);
-        sets.sum::<usize>() + documents.div_ceil(WINDOW) as usize * 4
+        sets.sum::<usize>() + documents.div_ceil(WINDOW) as usize * size_of::<Ceiling>()
     }
 
-    /// For each window of the part the highest score there; `worth` stands for how scores come about.
+    /// For each window of the part the highest score there, highest first; `worth` stands for how scores come about.
     pub(super) fn ceilings(
         &self,
         part: &Part,
         worth: f32,
         score: impl Fn(u32) -> f32,
-    ) -> Arc<[f32]> {
+    ) -> Arc<[Ceiling]> {
         if let Some((known, ceilings)) = &*self.ceilings.lock()
             && known.to_bits() == worth.to_bits()
         {
             return Arc::clone(ceilings);
         }
-        let mut ceilings = vec![0.0_f32; part.documents.div_ceil(WINDOW) as usize];
+        let windows = (0..part.documents).step_by(WINDOW as usize);
+        let mut ceilings: Vec<Ceiling> = windows.map(|base| (0.0, base)).collect();
         for set in &self.sets {
             let mut doc = set.next(0);
             while doc < part.documents {
-                if let Some(ceiling) = ceilings.get_mut((window(doc) / WINDOW) as usize) {
+                if let Some((ceiling, _)) = ceilings.get_mut((window(doc) / WINDOW) as usize) {
                     *ceiling = ceiling.max(score(doc));
                 }
                 doc = set.next(doc + 1);
             }
         }
-        let ceilings: Arc<[f32]> = ceilings.into();
+        ceilings.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let ceilings: Arc<[Ceiling]> = ceilings.into();
         *self.ceilings.lock() = Some((worth, Arc::clone(&ceilings)));
         ceilings
     }

@@ -205,9 +205,11 @@ impl Completed<'_> {
         is_in: impl Fn(usize) -> bool,
     ) -> Option<f32> {
         let mut found = None;
-        let fields = part.fields.iter().zip(&search.lengths).zip(&self.weights);
-        for (number, ((field, lengths), weight)) in fields.enumerate() {
-            if is_in(number) {
+        for (number, weight) in self.weights.iter().enumerate() {
+            if is_in(number)
+                && let Some(field) = part.fields.get(number)
+                && let Some(lengths) = search.lengths.get(number)
+            {
                 let share = lengths.share(1, field.lengths.fieldnorm_id(doc));
                 found = Some(found.unwrap_or(0.0) + weight * share);
             }

@@ -78,7 +78,7 @@ impl TextIndex {
         };
         for entry in table.parts {
             let documents = entry.documents;
-            if index.documents % PART_STEP != 0 {
+            if !index.documents.is_multiple_of(PART_STEP) {
                 return Err(corrupt(path, "a part of it begins where none can"));
             }
             let part = index.open_part(entry, table.fields)?;

@@ -319,8 +319,7 @@ impl TextMatch for TextQuery<'_> {
         for (at, part) in index.parts.iter().enumerate() {
             let words = self.open(part, (segment, at), completions.as_deref());
             if let Some(mut words) = words.map_err(|e| index.failed(e))? {
-                let fields = self.search.weights.len();
-                let matched = several::matching(part, &mut words, fields, &mut set);
+                let matched = several::matching(part, &mut words, &mut set);
                 matched.map_err(|e| index.failed(e))?;
             }
         }

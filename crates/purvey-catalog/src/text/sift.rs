@@ -22,7 +22,7 @@ pub(super) struct Sift<'q> {
 }
 
 impl<'q> Sift<'q> {
-    pub(super) fn new(words: &[Word<'q>], fields: usize) -> io::Result<Self> {
+    pub(super) fn new(words: &[Word<'q>], part: &Part) -> io::Result<Self> {
         let mut order: Vec<usize> = (0..words.len()).collect();
         order.sort_by_key(|at| words.get(*at).map(|word| word.cost));
         let mut sift = Self {
@@ -42,7 +42,7 @@ impl<'q> Sift<'q> {
             if sift.fed.is_empty() {
                 most = word.cost.saturating_mul(FEED_FACTOR);
             }
-            sift.fed.push(Fed::open(number, word, fields)?);
+            sift.fed.push(Fed::open(number, word, part.fields.len())?);
         }
         Ok(sift)
     }
@@ -218,7 +218,8 @@ impl Feed {
             } else {
                 docs.len()
             };
-            for (doc, frequency) in docs.iter().zip(freqs).take(here) {
+            let here_docs = docs.get(..here).unwrap_or_default();
+            for (doc, frequency) in here_docs.iter().zip(freqs) {
                 let at = doc % WINDOW;
                 let word = at as usize / 64;
                 forms[word] |= 1 << (at % 64);

@@ -4,7 +4,7 @@ use super::completions::PartCompletions;
 use super::cursor::{Source, Word};
 use super::index::Part;
 use super::search::TextSearch;
-use super::set::{Bits, WINDOW, each, has};
+use super::set::{Bits, each, has};
 use super::sift::{Fed, piece};
 use super::top::Top;
 use crate::search::Bitset;
@@ -164,14 +164,23 @@ pub(super) fn complete(
         found.is_some_and(|found| has(found, doc))
     };
     let mut fed = Fed::open(0, word, search.weights.len())?;
+    let mut last = 0;
     let ceilings = completions.ceilings(part, completed.worth, |doc| {
         completed.score(search, part, doc).unwrap_or_default()
     });
-    for (ceiling, base) in ceilings.iter().zip((0..).step_by(WINDOW as usize)) {
+    for (ceiling, base) in ceilings.iter().copied() {
         let start = part.base + base;
-        if *ceiling <= 0.0 || !top.can_take(*ceiling, start) {
+        if ceiling <= 0.0 || !top.can_take(ceiling, 0) {
+            return Ok(());
+        }
+        if !top.can_take(ceiling, start) {
             continue;
         }
+        // Windows of one ceiling are in order, others are not.
+        if base < last {
+            fed = Fed::open(0, word, search.weights.len())?;
+        }
+        last = base;
         let mut found = piece(among, start);
         fed.sift(base, &mut found);
         for forms in &fed.forms {

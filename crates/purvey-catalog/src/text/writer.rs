@@ -188,7 +188,7 @@ impl Indexer {
         let added = part.writer.add_document(document);
         added.map_err(|e| failed(self.packer.path(), e))?;
         part.documents += 1;
-        if part.documents % PART_STEP == 0 && part.writer.mem_usage() > self.part_bytes {
+        if part.documents.is_multiple_of(PART_STEP) && part.writer.mem_usage() > self.part_bytes {
             self.close(part)
         } else {
             self.part = Some(part);
