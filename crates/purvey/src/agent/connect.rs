@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
 pub(super) struct Connect {
-    /// Allow http on localhost, 127.0.0.1 and [::1]; nothing is kept then, unless --cache says where
+    /// Allow http on localhost, 127.0.0.1 and ::1; nothing is kept then, unless --cache says where
     #[arg(long)]
     local: bool,
     /// Longest wait for one operation, its retries included; each page is one [default: 60s]

@@ -17,7 +17,7 @@ pub(crate) const AFTER_HELP: &str = "Every advertised operation is exercised, an
 /// Checks a deployed Service.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// The Service: a host such as market.example, or an origin such as https://market.example
+    /// The Service: a host such as market.example, or an origin with its scheme
     #[arg(value_name = "ORIGIN")]
     origin: String,
     /// Print one JSON document

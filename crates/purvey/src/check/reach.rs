@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Reach {
-    /// Allow http on localhost, 127.0.0.1 and [::1]
+    /// Allow http on localhost, 127.0.0.1 and ::1
     #[arg(long)]
     pub(crate) local: bool,
     /// Bearer token for ORIGIN, sent nowhere else; other users of the machine do not see it in PURVEY_TOKEN

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Inspect {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct Inspect {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Capabilities {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// Identifier of the Collection that the search will name, whose own filters and sorts come in addition.
     #[serde(default)]
@@ -30,7 +30,7 @@ pub(super) struct Capabilities {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListCollections {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// Most items of this result, 1 through 100; 20 unless given.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub(super) struct ListCollections {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListOfferings {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// Identifier of a Collection: only its direct members.
     #[serde(default)]
@@ -75,7 +75,7 @@ pub(super) struct Filter {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchOfferings {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// Text to search for; the Service decides what it means.
     #[serde(default)]
@@ -108,7 +108,7 @@ pub(super) struct SearchOfferings {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchCollections {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// Text to search for; the Service decides what it means.
     #[serde(default)]
@@ -132,7 +132,7 @@ pub(super) struct SearchCollections {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetOffering {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// The Offering's identifier.
     pub(super) id: String,
@@ -145,7 +145,7 @@ pub(super) struct GetOffering {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InvokeAction {
-    /// The Service's origin, such as https://market.example.
+    /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
     /// The Offering's identifier.
     pub(super) offering: String,
