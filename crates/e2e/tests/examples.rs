@@ -80,8 +80,10 @@ fn read(path: &Path) -> Value {
 
 /// A manifest for one example. The schema stands under the URL that the Offering names: it is validated against, not served.
 fn manifest(home: &Path, examples: &Path, example: &Example, offering: &Value) -> PathBuf {
+    // Actions that name no document of their own need the Service's.
     let mut text =
         "[service]\nname = \"Examples\"\ndescription = \"One example.\"\nlanguage = \"en\"\n\
+         openapi = { url = \"https://examples.example/openapi.json\" }\n\
          [search]\nterse = [\"/collection_ids\", \"/price\"]\n"
             .to_owned();
     if let Some(schema) = example.schema {
