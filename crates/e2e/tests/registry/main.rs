@@ -10,6 +10,7 @@
 mod searches;
 
 use std::io::{BufRead as _, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -91,11 +92,11 @@ fn a_full_traversal_while_everything_happens() {
     searches::first_pages_are_exact(&server, &packages);
     searches::official_sdks_search(&server, &packages);
     phases.done("searches");
-    // The long traversal is one of what was imported: it begins before anything is written.
-    traversal.follow(&Client::new(&server.url), 100);
-    with_writer(&server, &ids, &mut random, |client| {
-        searches::traversal_is_stable(client, &packages);
-    });
+    // The traversals are ones of what was imported: they begin before anything is written.
+    let client = Client::new(&server.url);
+    traversal.follow(&client, 100);
+    let search = searches::begin(&client, &packages);
+    with_writer(&server, &ids, &mut random, |client| search.follow(client));
     phases.done("a search to its end under writes");
 
     // A third under writes, until the server is killed in the middle of them.
@@ -245,9 +246,12 @@ fn with_writer(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let writer = scope.spawn(|| write(&client, ids, random, &stop));
-        work(&client);
+        // A failure must not leave the writer writing.
+        let worked = catch_unwind(AssertUnwindSafe(|| work(&client)));
         stop.store(true, Ordering::Relaxed);
-        writer.join().unwrap()
+        let written = writer.join().unwrap();
+        worked.unwrap_or_else(|failure| resume_unwind(failure));
+        written
     })
 }
 

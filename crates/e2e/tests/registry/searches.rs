@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use e2e::binary;
-use e2e::client::{Client, page_of};
+use e2e::client::{Answer, Client, page_of};
 use e2e::python::python;
 use e2e::server::Server;
 use e2e::shared::project;
@@ -212,8 +212,14 @@ pub(crate) fn official_sdks_search(server: &Server, packages: &[Package]) {
     assert_eq!(seen, json!({"found": ids, "counts": majors}));
 }
 
-/// Some hundred pages of one search, while everything is being written to.
-pub(crate) fn traversal_is_stable(client: &Client, packages: &[Package]) {
+/// A search with thousands of pages.
+pub(crate) struct Search<'a> {
+    expected: Vec<&'a str>,
+    page: Answer,
+}
+
+/// Its first page, of what was imported.
+pub(crate) fn begin<'a>(client: &Client, packages: &'a [Package]) -> Search<'a> {
     let request = json!({
         "odp_version": "1.0", "limit": 100, "sort": "recently-updated",
         "filters": [
@@ -228,19 +234,29 @@ pub(crate) fn traversal_is_stable(client: &Client, packages: &[Package]) {
     expected.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.id.cmp(&b.id)));
     assert!(expected.len() > 10_000, "{}", expected.len());
     let target = client.operation("/offerings/search");
-    let mut page = client.search(&target, &request, &[]).expect_status(200);
-    let mut seen = 0;
-    loop {
-        let (items, next) = page_of(&page);
-        for item in &items {
-            let expected = expected.get(seen).map(|package| package.id.as_str());
-            assert_eq!(item["id"].as_str(), expected, "item {seen}");
-            seen += 1;
-        }
-        match next {
-            Some(next) => page = client.get(&next).expect_status(200),
-            None => break,
-        }
+    Search {
+        expected: expected.iter().map(|package| package.id.as_str()).collect(),
+        page: client.search(&target, &request, &[]).expect_status(200),
     }
-    assert_eq!(seen, expected.len());
+}
+
+impl Search<'_> {
+    /// Follows it to its end: everything once, in the order of the sort.
+    pub(crate) fn follow(self, client: &Client) {
+        let mut page = self.page;
+        let mut seen = 0;
+        loop {
+            let (items, next) = page_of(&page);
+            for item in &items {
+                let expected = self.expected.get(seen).copied();
+                assert_eq!(item["id"].as_str(), expected, "item {seen}");
+                seen += 1;
+            }
+            match next {
+                Some(next) => page = client.get(&next).expect_status(200),
+                None => break,
+            }
+        }
+        assert_eq!(seen, self.expected.len());
+    }
 }
