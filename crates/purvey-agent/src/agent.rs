@@ -93,7 +93,16 @@ pub(crate) fn parse_origin(text: &str, local: LocalDevelopment) -> Result<Servic
     if !bare {
         return Err(refused());
     }
-    ServiceOrigin::from_url(&url, local).map_err(|_| refused())
+    let origin = ServiceOrigin::from_url(&url, local).map_err(|_| refused())?;
+    // Another spelling of a local address does not qualify, though parsing a URL makes it one that does.
+    let is_literal = || {
+        text.strip_prefix(origin.as_str())
+            .is_some_and(|rest| matches!(rest, "" | "/" | ":80" | ":80/"))
+    };
+    if url.scheme() == "http" && !is_literal() {
+        return Err(refused());
+    }
+    Ok(origin)
 }
 
 /// Sets up an [`Agent`].

@@ -12,7 +12,7 @@ use crate::{
 use clap::{CommandFactory, Parser, Subcommand};
 use std::{path::PathBuf, process::ExitCode};
 
-/// Publish a catalog, discover any, run the work that is picked.
+/// Publish a catalog, discover and search any.
 #[derive(Debug, Parser)]
 #[command(
     version,

@@ -1,4 +1,4 @@
-//! Publish a catalog, discover any, run the work that is picked.
+//! Publish a catalog, discover and search any.
 #![forbid(unsafe_code)]
 
 mod agent;

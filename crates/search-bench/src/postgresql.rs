@@ -42,8 +42,10 @@ impl Postgres {
         client.batch_execute(
             "ALTER TABLE purvey_bench ADD text tsvector GENERATED ALWAYS AS (setweight(to_tsvector('english', name), 'A') || to_tsvector('english', summary)) STORED;
              CREATE INDEX ON purvey_bench USING gin(text); CREATE INDEX ON purvey_bench(id); CREATE INDEX ON purvey_bench(registry);
-             CREATE INDEX ON purvey_bench(updated); CREATE INDEX ON purvey_bench(downloads DESC NULLS LAST, id); VACUUM ANALYZE purvey_bench;",
+             CREATE INDEX ON purvey_bench(updated); CREATE INDEX ON purvey_bench(downloads DESC NULLS LAST, id);",
         )?;
+        // By itself: it cannot be part of a transaction, which several statements at once are.
+        client.batch_execute("VACUUM ANALYZE purvey_bench")?;
         Ok(Self(client))
     }
 }

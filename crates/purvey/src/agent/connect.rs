@@ -18,6 +18,9 @@ const MEMORY_BYTES: usize = 16 << 20;
 /// Longest wait for one operation unless --timeout says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Pages of one sequence at most: whoever asks for all of a catalog of millions gets them, and an endless one ends.
+const PAGES: usize = 1_000_000;
+
 /// How to reach a Service.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
@@ -94,6 +97,7 @@ impl Connect {
             .local_development(self.local)
             .languages(self.lang.iter().map(String::as_str))
             .deadline(self.timeout())
+            .max_pages(PAGES)
             .build()
             .map_err(|error| fault::failure(&error))
     }

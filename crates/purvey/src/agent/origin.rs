@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
-use url::{Host, Url};
+use url::Url;
 
 /// The origin that `text` names: whole, or a host and perhaps a port, which means `https`; with `--local`, `http` for a host
 /// of this machine.
@@ -33,6 +33,11 @@ pub(crate) fn parse(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin
         return Err(wrong("is an address of something at a Service")
             .hint(format_args!("its origin is {}", origin.as_str())));
     }
+    if url.scheme() == "http" && !is_literal(text) {
+        return Err(wrong(
+            "is http, which needs a host that is literally localhost, 127.0.0.1 or [::1]",
+        ));
+    }
     if url.scheme() == "http" && local == LocalDevelopment::Refused {
         return Err(wrong("is http, which is for local development").hint("allow it with --local"));
     }
@@ -41,19 +46,21 @@ pub(crate) fn parse(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin
 
 /// The same with `http` if that is what a bare host of this machine means.
 fn with_scheme(url: Url, text: &str, local: LocalDevelopment) -> Url {
-    if local == LocalDevelopment::Allowed && is_of_this_machine(&url) {
+    if local == LocalDevelopment::Allowed && is_literal(text) {
         return Url::parse(&format!("http://{text}")).unwrap_or(url);
     }
     url
 }
 
-fn is_of_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+/// Whether the host is written as one that local development is allowed with; another spelling of its address is not (ODP §1).
+fn is_literal(text: &str) -> bool {
+    let after = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = after.split('/').next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
 #[cfg(test)]
@@ -98,6 +105,19 @@ mod tests {
         ] {
             assert_eq!(origin(text, Allowed), expected);
         }
+    }
+
+    #[test]
+    fn other_spellings_of_local_hosts_do_not_qualify() {
+        for text in [
+            "http://127.1:80",
+            "http://0x7f.1",
+            "http://2130706433",
+            "http://017700000001:8080",
+        ] {
+            refused(text, Allowed, &["literally"]);
+        }
+        assert_eq!(origin("127.1:8080", Allowed), "https://127.0.0.1:8080");
     }
 
     #[test]

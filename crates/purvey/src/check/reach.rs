@@ -16,7 +16,7 @@ pub(crate) struct Reach {
     pub(crate) local: bool,
     /// Bearer token for ORIGIN, sent nowhere else; other users of the machine do not see it in PURVEY_TOKEN
     #[arg(long, value_name = "TOKEN", env = "PURVEY_TOKEN", hide_env_values = true, value_parser = Token::read)]
-    token: Option<Token>,
+    pub(crate) token: Option<Token>,
     /// File with that token; it wins over the variable
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,

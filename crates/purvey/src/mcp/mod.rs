@@ -56,9 +56,12 @@ impl Mcp {
             [only] => Some(only),
             _ => None,
         };
-        if self.reach.token_file.is_some() && only.is_none() {
-            return Err(Failure::usage("--token-file needs one --origin")
-                .hint("a token is for one Service alone"));
+        let has_token = self.reach.token.is_some() || self.reach.token_file.is_some();
+        if has_token && only.is_none() {
+            return Err(
+                Failure::usage("--token, PURVEY_TOKEN and --token-file need one --origin")
+                    .hint("a token is for one Service alone"),
+            );
         }
         // Standard output is the protocol's.
         let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
