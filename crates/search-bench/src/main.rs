@@ -199,8 +199,17 @@ fn worst(ours: &Ours) -> Outcome<()> {
     for run in 0..SLOW_RUNS {
         let filters: Vec<Value> = (0..32)
             .map(|at| {
-                let values: Vec<Value> = (0..100).map(|n| json!(n * 7 + at + run * 13)).collect();
-                json!({"id": (["downloads", "major"][at % 2]), "operator": "in", "value": values})
+                let number = |n: usize| n * 7 + at + run * 13;
+                let (id, values): (_, Vec<Value>) = match at % 2 {
+                    0 => ("major", (0..100).map(|n| json!(number(n))).collect()),
+                    _ => (
+                        "version",
+                        (0..100)
+                            .map(|n| json!(format!("0.{}.0", number(n))))
+                            .collect(),
+                    ),
+                };
+                json!({"id": id, "operator": "in", "value": values})
             })
             .collect();
         let request = json!({"odp_version": "1.0", "filters": filters, "sort": "recently-updated", "limit": 100,
