@@ -6,6 +6,7 @@ use crate::transport::{Guarded, Operation, Transport};
 use crate::{Code, Error};
 use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
 use purvey_odp::language::LanguageTag;
+use purvey_odp::reference::ResourceReference;
 use purvey_retry::Policy;
 use std::fmt;
 use std::sync::Arc;
@@ -95,11 +96,7 @@ pub(crate) fn parse_origin(text: &str, local: LocalDevelopment) -> Result<Servic
     }
     let origin = ServiceOrigin::from_url(&url, local).map_err(|_| refused())?;
     // Another spelling of a local address does not qualify, though parsing a URL makes it one that does.
-    let is_literal = || {
-        text.strip_prefix(origin.as_str())
-            .is_some_and(|rest| matches!(rest, "" | "/" | ":80" | ":80/"))
-    };
-    if url.scheme() == "http" && !is_literal() {
+    if url.scheme() == "http" && ResourceReference::parse(text, local).is_err() {
         return Err(refused());
     }
     Ok(origin)

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use purvey_odp::identity::{LocalDevelopment, ServiceOrigin};
+use purvey_odp::reference::ResourceReference;
 use url::Url;
 
 /// The origin that `text` names: whole, or a host and perhaps a port, which means `https`; with `--local`, `http` for a host
@@ -54,13 +55,11 @@ fn with_scheme(url: Url, text: &str, local: LocalDevelopment) -> Url {
 
 /// Whether the host is written as one that local development is allowed with; another spelling of its address is not (ODP §1).
 fn is_literal(text: &str) -> bool {
-    let after = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let authority = after.split('/').next().unwrap_or_default();
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
+    let whole = match text.contains("://") {
+        true => text.to_owned(),
+        false => format!("http://{text}"),
     };
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+    ResourceReference::parse(&whole, LocalDevelopment::Allowed).is_ok()
 }
 
 #[cfg(test)]

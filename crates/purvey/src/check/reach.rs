@@ -49,6 +49,12 @@ impl Reach {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     Failure::usage(format_args!("--token-file {}: {error}", path.display()))
                 })?;
+                if text.trim().is_empty() {
+                    return Err(Failure::usage(format_args!(
+                        "--token-file {}: it is empty",
+                        path.display()
+                    )));
+                }
                 Token::read(&text).ok()
             }
             None => self.token.clone(),
