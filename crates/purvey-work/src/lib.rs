@@ -1,0 +1,17 @@
+//! The run platform without HTTP: idempotent starts, exact concurrency, budgets, provider pauses, output contracts, threads and triggers.
+//!
+//! Everything that is decided is decided inside one transaction of the [store](crate::Store); time and chance are passed in, so that a
+//! simulation can drive the same code through thousands of histories.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod code;
+mod error;
+pub mod id;
+pub mod model;
+mod sql;
+
+pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
+pub use code::Code;
+pub use error::{Error, Fault, LimitDetail, Place, Refusal};
+pub use sql::Store;
