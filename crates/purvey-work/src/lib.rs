@@ -6,9 +6,12 @@
 
 mod clock;
 mod code;
+pub mod config;
+pub mod contract;
 mod error;
 pub mod id;
 pub mod model;
+pub mod provider;
 mod sql;
 
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
