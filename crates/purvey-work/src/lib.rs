@@ -7,9 +7,12 @@
 mod budget;
 mod clock;
 mod code;
+pub mod config;
+pub mod contract;
 mod error;
 pub mod id;
 pub mod model;
+pub mod provider;
 mod runs;
 mod sql;
 
