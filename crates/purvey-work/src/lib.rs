@@ -4,6 +4,7 @@
 //! simulation can drive the same code through thousands of histories.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod clock;
 mod code;
 pub mod config;
@@ -12,6 +13,7 @@ mod error;
 pub mod id;
 pub mod model;
 pub mod provider;
+mod runs;
 mod sql;
 
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
