@@ -10,12 +10,15 @@ mod body;
 mod budget;
 mod clock;
 mod code;
+pub mod config;
+pub mod contract;
 mod error;
 pub mod id;
 mod identity;
 pub mod model;
 mod paging;
 mod platform;
+pub mod provider;
 mod runs;
 mod sql;
 
