@@ -14,4 +14,4 @@ mod sql;
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
 pub use code::Code;
 pub use error::{Error, Fault, LimitDetail, Place, Refusal};
-pub use sql::Store;
+pub use sql::{Hub, Store, Watch};
