@@ -141,6 +141,13 @@ impl Chance for SystemChance {
     }
 }
 
+/// What a decision is made with: the moment it is made at, and its chance.
+#[derive(Clone, Copy)]
+pub(crate) struct Cx<'a> {
+    pub(crate) now: Timestamp,
+    pub(crate) chance: &'a dyn Chance,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

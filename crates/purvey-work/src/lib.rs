@@ -4,11 +4,13 @@
 //! simulation can drive the same code through thousands of histories.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod clock;
 mod code;
 mod error;
 pub mod id;
 pub mod model;
+mod runs;
 mod sql;
 
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};

@@ -8,6 +8,7 @@ use crate::{
     mcp::Mcp,
     serve,
     settings::Settings,
+    work::{self, WorkCommand},
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::{path::PathBuf, process::ExitCode};
@@ -44,7 +45,9 @@ enum Command {
     #[command(subcommand)]
     Catalog(CatalogCommand),
     #[command(flatten)]
-    Agent(AgentCommand),
+    Discover(AgentCommand),
+    #[command(flatten)]
+    Work(WorkCommand),
     /// Check a deployed Service against the protocol
     #[command(after_help = check::AFTER_HELP)]
     Check(Check),
@@ -64,7 +67,8 @@ impl Cli {
                 serve::run(&settings.with_file(config.as_deref())?)
             }
             Command::Catalog(command) => catalog::run(command),
-            Command::Agent(command) => agent::run(command),
+            Command::Discover(command) => agent::run(command),
+            Command::Work(command) => work::run(command),
             Command::Check(check) => check.run(),
             Command::Mcp(mcp) => mcp.run(),
             Command::Completions { shell } => {

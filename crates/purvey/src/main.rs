@@ -14,6 +14,7 @@ mod settings;
 mod table;
 mod text;
 mod units;
+mod work;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -11,40 +11,49 @@ use purvey_odp::{
     media,
     report::{Invalid, Violation},
 };
+use purvey_work as work;
 use serde::Serialize;
 use std::borrow::Cow;
 
 macro_rules! codes {
     ($($name:ident $text:literal $status:ident $title:literal $detail:literal;)*) => {
-        /// A stable code.
+        /// A stable code: of the surface itself, or of the run platform.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Code { $($name),* }
+        pub(crate) enum Code {
+            $($name,)*
+            /// One that only the run platform gives.
+            Work(work::Code),
+        }
 
         impl Code {
             #[cfg(test)]
-            const ALL: &[Self] = &[$(Self::$name),*];
+            const OWN: &[Self] = &[$(Self::$name),*];
 
             /// Its dotted text.
             pub(crate) const fn text(self) -> &'static str {
-                match self { $(Self::$name => $text),* }
+                match self { $(Self::$name => $text,)* Self::Work(code) => code.text() }
             }
 
             /// The code with this text.
             pub(crate) fn from_text(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$name),)* _ => None }
+                match text {
+                    $($text => Some(Self::$name),)*
+                    _ => work::Code::from_text(text).map(Self::Work),
+                }
             }
 
-            const fn status(self) -> StatusCode {
-                match self { $(Self::$name => StatusCode::$status),* }
+            /// The status of an answer that fails with it; none for what only ends runs.
+            const fn status(self) -> Option<StatusCode> {
+                match self { $(Self::$name => Some(StatusCode::$status),)* Self::Work(code) => of_work(code) }
             }
 
             const fn title(self) -> &'static str {
-                match self { $(Self::$name => $title),* }
+                match self { $(Self::$name => $title,)* Self::Work(code) => code.title() }
             }
 
             /// What happened and what to do about it.
             pub(crate) const fn detail(self) -> &'static str {
-                match self { $(Self::$name => $detail),* }
+                match self { $(Self::$name => $detail,)* Self::Work(code) => code.detail() }
             }
         }
     };
@@ -83,14 +92,45 @@ codes! {
         "The server cannot do this now; wait as long as Retry-After says, then send it again.";
 }
 
+/// The status that each code of the run platform has as an answer (Work §2).
+const fn of_work(code: work::Code) -> Option<StatusCode> {
+    use work::Code as W;
+    Some(match code {
+        W::RequestInvalid | W::KeyMissing => StatusCode::UNPROCESSABLE_ENTITY,
+        W::AuthMissing | W::AuthInvalid | W::AuthRevoked => StatusCode::UNAUTHORIZED,
+        W::PermissionScope | W::PermissionRole | W::PermissionVisibility => StatusCode::FORBIDDEN,
+        W::NotFound => StatusCode::NOT_FOUND,
+        W::KeyReused | W::StateConflict => StatusCode::CONFLICT,
+        W::QueueFull
+        | W::RateLimited
+        | W::BudgetStopped
+        | W::DailyCost
+        | W::DailyAllowance
+        | W::DailyPlatform
+        | W::NeedsApproval => StatusCode::TOO_MANY_REQUESTS,
+        W::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
+        W::ServerUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => return None,
+    })
+}
+
+impl From<work::Code> for Code {
+    fn from(code: work::Code) -> Self {
+        Self::from_text(code.text()).unwrap_or(Self::Work(code))
+    }
+}
+
 impl Code {
     /// The page about this code.
     pub(super) fn page(self) -> Response {
         let (code, title, detail) = (self.text(), self.title(), self.detail());
-        let status = self.status().as_u16();
+        let status = match self.status() {
+            Some(status) => format!("status {}", status.as_u16()),
+            None => "how a run ends".into(),
+        };
         let html = format!(
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{code}</title>\
-             <h1>{title}</h1><p><code>{code}</code>, status {status}</p><p>{detail}</p></html>\n"
+             <h1>{title}</h1><p><code>{code}</code>, {status}</p><p>{detail}</p></html>\n"
         );
         axum::response::Html(html).into_response()
     }
@@ -129,7 +169,7 @@ impl Fault {
     }
 
     /// In a header field.
-    pub(crate) fn header(name: &'static str, reason: &'static str) -> Self {
+    pub(crate) fn header(name: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self {
             r#in: "header",
             ..Self::query(name, reason)
@@ -150,7 +190,7 @@ pub(crate) struct Failure {
     pub(crate) detail: Cow<'static, str>,
     pub(crate) errors: Vec<Fault>,
     pub(super) retry_after: Option<u64>,
-    pub(super) per_second: Option<u32>,
+    pub(super) limit: Option<Limit>,
     pub(super) etag: Option<HeaderValue>,
 }
 
@@ -161,7 +201,7 @@ impl Failure {
             detail: code.detail().into(),
             errors: Vec::new(),
             retry_after: None,
-            per_second: None,
+            limit: None,
             etag: None,
         }
     }
@@ -185,14 +225,20 @@ impl Failure {
     /// The rate that was passed, in requests a second.
     pub(crate) fn limit(self, per_second: u32) -> Self {
         Self {
-            per_second: Some(per_second),
+            limit: Some(Limit::Rate {
+                requests_per_second: per_second,
+                retry_after_seconds: self.retry_after,
+            }),
             ..self
         }
     }
 
     /// The response that says it.
     pub(crate) fn response(self, id: &RequestId) -> Response {
-        let status = self.code.status();
+        let status = self
+            .code
+            .status()
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let wire = Wire {
             r#type: format!("/v1/problems/{}", self.code.text()),
             title: self.code.title(),
@@ -201,10 +247,7 @@ impl Failure {
             detail: &self.detail,
             request_id: id.as_str(),
             errors: &self.errors,
-            limit_detail: self.per_second.map(|requests_per_second| LimitDetail {
-                requests_per_second,
-                retry_after_seconds: self.retry_after,
-            }),
+            limit_detail: self.limit.as_ref(),
         };
         let mut response =
             http::Response::new(Body::from(serde_json::to_vec(&wire).unwrap_or_default()));
@@ -218,7 +261,7 @@ impl Failure {
         if let Some(tag) = self.etag {
             headers.insert(ETAG, tag);
         }
-        if matches!(self.code, Code::AuthMissing | Code::AuthInvalid) {
+        if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
@@ -253,6 +296,43 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<work::Error> for Failure {
+    fn from(error: work::Error) -> Self {
+        match error {
+            work::Error::Refused(refusal) => (*refusal).into(),
+            work::Error::Unavailable { detail } => {
+                tracing::error!(detail, "the run store cannot be used");
+                Self::new(Code::ServerUnavailable).retry_after(1)
+            }
+            error => {
+                tracing::error!(%error, "a request failed");
+                Self::new(Code::ServerError)
+            }
+        }
+    }
+}
+
+impl From<work::Refusal> for Failure {
+    fn from(refusal: work::Refusal) -> Self {
+        let fault = |fault: work::Fault| match fault.place {
+            work::Place::Body(pointer) => Fault::body(pointer, fault.reason),
+            work::Place::Query(name) => Fault::query(name, fault.reason),
+            work::Place::Header(name) => Fault::header(name, fault.reason),
+        };
+        Self {
+            code: refusal.code.into(),
+            detail: refusal.detail,
+            errors: refusal.errors.into_iter().map(fault).collect(),
+            // Waiting for less than what was asked would be too early.
+            retry_after: refusal
+                .retry_after
+                .map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0)),
+            limit: refusal.limit_detail.map(Limit::Work),
+            etag: None,
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Wire<'a> {
     r#type: String,
@@ -264,14 +344,19 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [Fault],
     #[serde(skip_serializing_if = "Option::is_none")]
-    limit_detail: Option<LimitDetail>,
+    limit_detail: Option<&'a Limit>,
 }
 
-#[derive(Serialize)]
-struct LimitDetail {
-    requests_per_second: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_after_seconds: Option<u64>,
+/// The limit that was met.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Limit {
+    Rate {
+        requests_per_second: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_after_seconds: Option<u64>,
+    },
+    Work(work::LimitDetail),
 }
 
 #[cfg(test)]
@@ -281,9 +366,9 @@ mod tests {
 
     #[test]
     fn codes_are_dotted_lower_case_and_distinct() {
-        let texts: HashSet<&str> = Code::ALL.iter().map(|code| code.text()).collect();
-        assert_eq!(texts.len(), Code::ALL.len());
-        for code in Code::ALL {
+        let texts: HashSet<&str> = Code::OWN.iter().map(|code| code.text()).collect();
+        assert_eq!(texts.len(), Code::OWN.len());
+        for code in Code::OWN {
             let text = code.text();
             assert_eq!(Code::from_text(text), Some(*code));
             assert_eq!(text.split('.').count(), 2, "{text}");

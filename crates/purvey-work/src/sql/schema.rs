@@ -11,7 +11,7 @@ const MIGRATIONS: &[&[&str]] = &[&[
         id TEXT PRIMARY KEY, organization_id TEXT NOT NULL REFERENCES organizations (id), display_name TEXT NOT NULL,
         state TEXT NOT NULL, approved BIGINT NOT NULL, invited_by TEXT, created_at BIGINT NOT NULL)",
     "CREATE INDEX users_of_organization ON users (organization_id, id)",
-    // running, queued and next_position belong to the admission transaction: they are the workspace's only counters.
+    // running, queued and next_position change only under a lock on the row, which is taken before any other.
     "CREATE TABLE workspaces (
         id TEXT PRIMARY KEY, organization_id TEXT NOT NULL REFERENCES organizations (id), name TEXT NOT NULL,
         owner_id TEXT NOT NULL REFERENCES users (id), concurrency_limit BIGINT NOT NULL, queue_limit BIGINT NOT NULL,
@@ -50,35 +50,40 @@ const MIGRATIONS: &[&[&str]] = &[&[
         fire_at BIGINT, due_at BIGINT, last_fired_at BIGINT, last_outcome TEXT, created_at BIGINT NOT NULL)",
     "CREATE INDEX triggers_of_workspace ON triggers (workspace_id, id)",
     "CREATE INDEX triggers_due ON triggers (due_at) WHERE due_at IS NOT NULL",
-    // A run holds a slot while its status is running or paused_limit_exceeded. lease_owner is null while nobody works on it.
+    // A run holds a slot while its status is running or paused_limit_exceeded; lease_owner is null while nobody works on it. due_at is when
+    // a run that holds a slot may be taken up: at once, when its lease runs out, or when its pause is over.
     "CREATE TABLE runs (
-        id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-        agent_id TEXT NOT NULL, definition TEXT NOT NULL, status TEXT NOT NULL, queued_since BIGINT, position BIGINT,
+        id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT NOT NULL, agent_id TEXT NOT NULL,
+        definition TEXT NOT NULL, time_limit_seconds BIGINT NOT NULL, status TEXT NOT NULL, queued_since BIGINT, position BIGINT,
         blocked BIGINT NOT NULL, started_at BIGINT, finished_at BIGINT, input TEXT NOT NULL, output TEXT, error_code TEXT,
         error_detail TEXT, limit_detail TEXT, verification_status TEXT NOT NULL, verification_errors TEXT,
-        cost_micros BIGINT NOT NULL, attempt BIGINT NOT NULL, crashes BIGINT NOT NULL, lease_owner TEXT, lease_until BIGINT,
-        wake_at BIGINT, deadline_at BIGINT, cancel_requested BIGINT NOT NULL, trigger_id TEXT, thread_id TEXT, turn_id TEXT,
-        started_by TEXT NOT NULL, artifacts TEXT NOT NULL, next_event BIGINT NOT NULL, created_at BIGINT NOT NULL)",
+        cost_micros BIGINT NOT NULL, attempt BIGINT NOT NULL, crashes BIGINT NOT NULL, lease_owner TEXT, due_at BIGINT,
+        deadline_at BIGINT, cancel_requested BIGINT NOT NULL, key TEXT, trigger_id TEXT, thread_id TEXT, turn_id TEXT,
+        started_by TEXT NOT NULL, artifacts TEXT NOT NULL, created_at BIGINT NOT NULL)",
     "CREATE INDEX runs_of_workspace ON runs (workspace_id, id)",
     "CREATE INDEX runs_of_agent ON runs (agent_id, id)",
     "CREATE INDEX runs_queued ON runs (workspace_id, position) WHERE status = 'pending' AND blocked = 0",
-    "CREATE INDEX runs_of_thread_waiting ON runs (thread_id, position) WHERE status = 'pending' AND thread_id IS NOT NULL",
-    "CREATE INDEX runs_holding ON runs (wake_at) WHERE status IN ('running', 'paused_limit_exceeded')",
+    "CREATE INDEX runs_of_thread ON runs (thread_id, position) WHERE thread_id IS NOT NULL AND finished_at IS NULL",
+    "CREATE INDEX runs_holding ON runs (workspace_id, due_at) WHERE status IN ('running', 'paused_limit_exceeded')",
+    "CREATE INDEX runs_by_deadline ON runs (deadline_at) WHERE status IN ('running', 'paused_limit_exceeded')",
+    "CREATE INDEX runs_to_cancel ON runs (id) WHERE cancel_requested = 1 AND finished_at IS NULL",
+    "CREATE INDEX runs_crashed ON runs (id) WHERE crashes > 3 AND finished_at IS NULL",
     "CREATE INDEX runs_finished ON runs (finished_at) WHERE finished_at IS NOT NULL",
+    "CREATE INDEX runs_finished_of_workspace ON runs (workspace_id, finished_at) WHERE finished_at IS NOT NULL",
     // A step's state is started, done or paused; the result of a done one is what a later attempt goes on from.
     "CREATE TABLE steps (
-        run_id TEXT NOT NULL REFERENCES runs (id), seq BIGINT NOT NULL, attempt BIGINT NOT NULL, kind TEXT NOT NULL, name TEXT,
+        run_id TEXT NOT NULL, seq BIGINT NOT NULL, attempt BIGINT NOT NULL, kind TEXT NOT NULL, name TEXT,
         state TEXT NOT NULL, request TEXT, result TEXT, input_tokens BIGINT NOT NULL, output_tokens BIGINT NOT NULL,
         cost_micros BIGINT NOT NULL, limited BIGINT NOT NULL, started_at BIGINT NOT NULL, finished_at BIGINT,
         PRIMARY KEY (run_id, seq))",
     "CREATE TABLE events (
-        run_id TEXT NOT NULL REFERENCES runs (id), seq BIGINT NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL, at BIGINT NOT NULL,
+        run_id TEXT NOT NULL, seq BIGINT NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL, at BIGINT NOT NULL,
         PRIMARY KEY (run_id, seq))",
-    // Keys outlive the pruning of their runs. kind is start or upload.
+    // kind is start or upload; released_at is when what the key named was pruned.
     "CREATE TABLE keys (
         workspace_id TEXT NOT NULL, principal TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, fingerprint BYTEA NOT NULL,
-        target_id TEXT NOT NULL, created_at BIGINT NOT NULL, PRIMARY KEY (workspace_id, principal, kind, key))",
-    "CREATE INDEX keys_by_age ON keys (created_at)",
+        target_id TEXT NOT NULL, created_at BIGINT NOT NULL, released_at BIGINT, PRIMARY KEY (workspace_id, principal, kind, key))",
+    "CREATE INDEX keys_released ON keys (released_at) WHERE released_at IS NOT NULL",
     // scope is a workspace's id, an owner's id or 'platform'. Amounts in micro-cents.
     "CREATE TABLE ledger (
         day BIGINT NOT NULL, scope TEXT NOT NULL, settled BIGINT NOT NULL, reserved BIGINT NOT NULL, PRIMARY KEY (day, scope))",

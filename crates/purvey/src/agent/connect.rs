@@ -58,6 +58,11 @@ impl Token {
 }
 
 impl Token {
+    /// The secret, for sending it.
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+
     /// The field that carries it; nothing for an empty one.
     pub(crate) fn bearer(&self) -> Result<Option<HeaderValue>, Failure> {
         let text = self.0.trim();

@@ -1,0 +1,147 @@
+//! Daily limits (Work §4): what may still be spent, and the ledger of what was.
+//!
+//! The ledger counts micro-cents for each day of UTC and each of three scopes: the workspace, its owner, the platform. Before a call of a
+//! provider the most it can cost is reserved, after it the reservation is settled, on the day of the reservation. A call is refused when
+//! settled + reserved has reached a limit, so a limit is passed at most by what the one call that reached it was reserved with, however
+//! many calls go on at once: they see each other's reservations.
+
+mod ledger;
+
+pub(crate) use ledger::{charge, reserve, settle};
+
+use crate::{
+    clock::{Cx, Timestamp},
+    code::Code,
+    error::{Error, LimitDetail, Refusal},
+    id::{UserId, WorkspaceId},
+    sql::{Param, Session},
+};
+
+/// Micro-cents of a cent.
+pub(crate) const MICROS_PER_CENT: i64 = 1_000_000;
+
+/// Cents for showing, rounded up.
+pub(crate) const fn cents(micros: i64) -> i64 {
+    micros.div_euclid(MICROS_PER_CENT) + (micros.rem_euclid(MICROS_PER_CENT) > 0) as i64
+}
+
+/// Whose money a workspace's runs spend, and what may be spent.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) owner: UserId,
+    /// The workspace's own limit in cents.
+    pub(crate) cost_cents: Option<i64>,
+    /// Of all workspaces of the owner.
+    pub(crate) allowance_cents: Option<i64>,
+    /// Of everyone.
+    pub(crate) platform_cents: Option<i64>,
+    pub(crate) stopped: bool,
+    /// The owner joined by an invitation, shares no workspace with who invited them, and nobody has approved the account.
+    pub(crate) needs_approval: bool,
+}
+
+/// What is spent and reserved on a day, in micro-cents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) workspace: i64,
+    pub(crate) owner: i64,
+    pub(crate) platform: i64,
+}
+
+impl Budget {
+    /// The budget of a workspace as it stands.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no such workspace.
+    pub(crate) fn load(session: &mut dyn Session, workspace: WorkspaceId) -> Result<Self, Error> {
+        let row = session
+            .row(
+                "SELECT w.owner_id, w.daily_cost_cents, l.allowance_daily_cents, l.platform_daily_cents, l.budget_stop,
+                    CAST(CASE WHEN u.approved = 0 AND u.invited_by IS NOT NULL AND NOT EXISTS (
+                        SELECT 1 FROM members mine JOIN members theirs ON theirs.workspace_id = mine.workspace_id
+                        WHERE mine.user_id = u.id AND theirs.user_id = u.invited_by) THEN 1 ELSE 0 END AS BIGINT)
+                 FROM workspaces w JOIN users u ON u.id = w.owner_id JOIN limits l ON l.id = 1 WHERE w.id = $1",
+                &[Param::Text(&workspace.to_string())],
+            )?
+            .ok_or_else(|| Error::Store {
+                detail: format!("workspace {workspace} of a run is gone"),
+            })?;
+        Ok(Self {
+            workspace,
+            owner: row.parsed(0)?,
+            cost_cents: row.opt_int(1)?,
+            allowance_cents: row.opt_int(2)?,
+            platform_cents: row.opt_int(3)?,
+            stopped: row.int(4)? != 0,
+            needs_approval: row.int(5)? != 0,
+        })
+    }
+
+    /// Which limit stands in the way, if one does.
+    pub(crate) fn judge(&self, used: Used, now: Timestamp) -> Option<LimitDetail> {
+        let state = |code| LimitDetail {
+            code,
+            used_cents: None,
+            limit_cents: None,
+            resets_at: None,
+            consecutive: None,
+        };
+        if self.stopped {
+            return Some(state(Code::BudgetStopped));
+        }
+        if self.needs_approval {
+            return Some(state(Code::NeedsApproval));
+        }
+        [
+            (Code::DailyCost, self.cost_cents, used.workspace),
+            (Code::DailyAllowance, self.allowance_cents, used.owner),
+            (Code::DailyPlatform, self.platform_cents, used.platform),
+        ]
+        .into_iter()
+        .find_map(|(code, limit, used)| {
+            let limit = limit?;
+            (used >= limit.saturating_mul(MICROS_PER_CENT)).then(|| LimitDetail {
+                used_cents: Some(cents(used)),
+                limit_cents: Some(limit),
+                resets_at: Some(now.day().end()),
+                ..state(code)
+            })
+        })
+    }
+}
+
+/// Which limit stands in the way of a workspace's runs now, if one does.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn met(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    workspace: WorkspaceId,
+) -> Result<Option<LimitDetail>, Error> {
+    let budget = Budget::load(session, workspace)?;
+    let used = ledger::used(session, cx.now.day(), &budget)?;
+    Ok(budget.judge(used, cx.now))
+}
+
+/// The refusal of a start that met a limit: without a time to try again, since waiting a little does not help.
+pub(crate) fn refusal(limit: LimitDetail) -> Refusal {
+    Refusal {
+        limit_detail: Some(limit.clone()),
+        ..Refusal::new(limit.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cents_are_shown_rounded_up() {
+        assert_eq!(cents(0), 0);
+        assert_eq!(cents(1), 1);
+        assert_eq!(cents(1_000_000), 1);
+        assert_eq!(cents(1_000_001), 2);
+    }
+}
