@@ -29,4 +29,4 @@ pub use error::{Error, Fault, LimitDetail, Place, Refusal};
 pub use identity::tokens::NewToken;
 pub use paging::{Listing, PageRequest};
 pub use platform::{Bootstrapped, Platform, PlatformOptions};
-pub use sql::Store;
+pub use sql::{Hub, Store, Watch};
