@@ -28,5 +28,5 @@ pub use code::Code;
 pub use error::{Error, Fault, LimitDetail, Place, Refusal};
 pub use identity::tokens::NewToken;
 pub use paging::{Listing, PageRequest};
-pub use platform::{Bootstrapped, Platform, PlatformOptions};
+pub use platform::{Bootstrapped, Platform, PlatformOptions, RunFilter, Started, Watched};
 pub use sql::{Hub, Store, Watch};
