@@ -4,6 +4,7 @@
 //! simulation can drive the same code through thousands of histories.
 #![forbid(unsafe_code)]
 
+mod access;
 mod budget;
 mod clock;
 mod code;
@@ -11,7 +12,9 @@ pub mod config;
 pub mod contract;
 mod error;
 pub mod id;
+mod idempotency;
 pub mod model;
+mod paging;
 pub mod provider;
 mod runs;
 mod sql;
