@@ -16,6 +16,8 @@ const BACKTRACK_LIMIT: usize = 10_000;
 const STACK_BYTES: usize = 64 * 1_048_576;
 /// Most work, in steps times values, that is spent on telling what does not fit.
 const TELLING: u64 = 250_000;
+/// The same where every place is told, to whoever made both schema and value.
+const TELLING_ALL: u64 = 10_000_000;
 /// Most bytes of one reason.
 const REASON: usize = 300;
 
@@ -119,7 +121,7 @@ pub(super) fn mismatches(
         return Ok(Vec::new());
     }
     let telling = steps.saturating_mul(nodes(value).saturating_add(nodes(schema)));
-    if telling > TELLING {
+    if telling > TELLING_ALL {
         return Ok(vec![Mismatch {
             instance: String::new(),
             keyword: String::new(),

@@ -30,7 +30,7 @@ pub(crate) use finish::{Outcome, finish};
 pub(crate) use live::Lease;
 pub(crate) use read::{Event, EventData, Filter, events, list, run, steps, turn};
 pub(crate) use start::{Admission, By, Start, Target};
-pub(crate) use sweep::{limits_changed, prune, sweep, to_sweep};
+pub(crate) use sweep::{promote_waiting, prune, sweep, to_sweep};
 pub(crate) use work::{
     Begun, CallOf, Paused, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
 };
