@@ -14,6 +14,7 @@ pub mod config;
 pub mod contract;
 mod error;
 pub mod id;
+mod idempotency;
 mod identity;
 pub mod model;
 mod paging;
