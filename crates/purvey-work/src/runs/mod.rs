@@ -15,7 +15,7 @@ mod slots;
 mod work;
 
 pub(crate) use claim::{Claim, KeptStep, Renewal, claim, expire_leases, release, renew, to_cancel};
-pub(crate) use finish::{Outcome, finish};
+pub(crate) use finish::{Outcome, finish, hold_workspace};
 pub(crate) use live::Lease;
 pub(crate) use work::{
     Begun, CallOf, Paused, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
