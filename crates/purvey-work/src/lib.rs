@@ -12,6 +12,7 @@ mod clock;
 mod code;
 pub mod config;
 pub mod contract;
+pub mod engine;
 mod error;
 pub mod id;
 mod idempotency;
