@@ -160,13 +160,23 @@ impl Principal {
             let detail = format!("The token does not have the scope {}.", scope.text());
             return Err(Refusal::because(Code::PermissionScope, detail).into());
         }
-        if actor.state != UserState::Active {
-            let detail = format!("The user is {}.", actor.state.text());
+        action.permits(actor.state, role, own)
+    }
+}
+
+impl Action {
+    /// Judges a user in this state and with this role in the workspace, whatever their token; `own` when the thing is theirs.
+    ///
+    /// # Errors
+    /// `permission.role`.
+    pub fn permits(self, state: UserState, role: Option<Role>, own: bool) -> Result<(), Error> {
+        if state != UserState::Active {
+            let detail = format!("The user is {}.", state.text());
             return Err(Refusal::because(Code::PermissionRole, detail).into());
         }
-        let least = match (own, action.own()) {
+        let least = match (own, self.own()) {
             (true, Some(least)) => Some(least),
-            _ => action.role(),
+            _ => self.role(),
         };
         match least {
             Some(least) if role.is_none_or(|role| role < least) => {
@@ -240,7 +250,10 @@ mod tests {
         ];
         for (action, least) in rows {
             let caller = actor(UserState::Active, &[action.scope()]);
-            assert_eq!(code(caller.may(action, None, false)), Some(Code::PermissionRole));
+            assert_eq!(
+                code(caller.may(action, None, false)),
+                Some(Code::PermissionRole)
+            );
             for role in Role::ALL {
                 let judged = code(caller.may(action, Some(*role), false));
                 let expected = (*role < least).then_some(Code::PermissionRole);
@@ -253,7 +266,10 @@ mod tests {
     fn the_scope_is_judged_before_state_and_role() {
         for action in Action::ALL {
             let none = actor(UserState::Locked, &[]);
-            assert_eq!(code(none.may(*action, None, false)), Some(Code::PermissionScope));
+            assert_eq!(
+                code(none.may(*action, None, false)),
+                Some(Code::PermissionScope)
+            );
             let locked = actor(UserState::Locked, &[action.scope()]);
             assert_eq!(
                 code(locked.may(*action, Some(Role::Owner), true)),
@@ -283,7 +299,10 @@ mod tests {
             code(caller.may(Action::AgentChange, member, false)),
             Some(Code::PermissionRole)
         );
-        assert_eq!(code(caller.may(Action::AgentChange, Some(Role::Admin), false)), None);
+        assert_eq!(
+            code(caller.may(Action::AgentChange, Some(Role::Admin), false)),
+            None
+        );
         assert_eq!(
             code(caller.may(Action::AgentChange, Some(Role::Viewer), true)),
             Some(Code::PermissionRole)
@@ -293,6 +312,10 @@ mod tests {
     #[test]
     fn the_documentation_holds_the_table() {
         let docs = include_str!("../../../docs/access.md");
-        assert!(docs.contains(&table()), "docs/access.md lacks:\n{}", table());
+        assert!(
+            docs.contains(&table()),
+            "docs/access.md lacks:\n{}",
+            table()
+        );
     }
 }

@@ -4,6 +4,9 @@
 //! simulation can drive the same code through thousands of histories.
 #![forbid(unsafe_code)]
 
+pub mod access;
+mod agents;
+mod body;
 mod budget;
 mod clock;
 mod code;
@@ -12,12 +15,20 @@ pub mod contract;
 pub mod engine;
 mod error;
 pub mod id;
+mod idempotency;
+mod identity;
 pub mod model;
+mod paging;
+mod platform;
 pub mod provider;
 mod runs;
 mod sql;
 
+pub use access::{Actor, Principal};
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
 pub use code::Code;
 pub use error::{Error, Fault, LimitDetail, Place, Refusal};
-pub use sql::Store;
+pub use identity::tokens::NewToken;
+pub use paging::{Listing, PageRequest};
+pub use platform::{Bootstrapped, Platform, PlatformOptions};
+pub use sql::{Hub, Store, Watch};

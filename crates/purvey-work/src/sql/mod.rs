@@ -1,12 +1,24 @@
 //! One transaction at a time over either store: the few words of SQL that both dialects share.
 //!
 //! Statements are written once: parameters are `$1`, `$2`, …, and what only PostgreSQL understands stands in `/*pg: … */`, a comment to
-//! SQLite. Numbers are `BIGINT`, truth is 0 or 1, times are milliseconds, structured values are JSON text.
+//! SQLite. Numbers are `BIGINT` (a sum is cast), truth is 0 or 1, times are milliseconds, structured values are JSON text. A statement
+//! that fails fails its whole transaction, on both stores: what may be there already is written with `ON CONFLICT DO NOTHING`.
 
+mod hub;
+mod job;
+mod postgres;
+mod row;
 mod schema;
 mod sqlite;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use hub::{Hub, Watch};
+pub(crate) use row::{Row, Value};
 
 use crate::error::Error;
+use job::{Job, Typed, Work};
 use std::{path::Path, sync::Arc};
 
 /// A parameter of a statement.
@@ -18,18 +30,23 @@ pub(crate) enum Param<'a> {
     Bytes(&'a [u8]),
 }
 
-/// A value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Null,
-    Int(i64),
-    Text(String),
-    Bytes(Vec<u8>),
+impl<'a> From<Option<&'a str>> for Param<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
 }
 
-/// One row of an answer, by position of the columns asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Row(Vec<Value>);
+impl From<Option<i64>> for Param<'_> {
+    fn from(number: Option<i64>) -> Self {
+        number.map_or(Self::Null, Self::Int)
+    }
+}
+
+impl From<bool> for Param<'_> {
+    fn from(truth: bool) -> Self {
+        Self::Int(i64::from(truth))
+    }
+}
 
 /// A transaction. What it wrote is durable when, and only when, the call that was given it returns `Ok`.
 pub(crate) trait Session {
@@ -50,64 +67,104 @@ pub(crate) trait Session {
 
 /// Where everything of the run platform is kept. Clones share one store.
 #[derive(Clone)]
-pub struct Store(Arc<dyn Backend>);
-
-type Job<'a> = &'a mut dyn FnMut(&mut dyn Session) -> Result<(), Error>;
+pub struct Store {
+    backend: Arc<dyn Backend>,
+    hub: Hub,
+}
 
 trait Backend: Send + Sync {
-    /// Runs `job` in a transaction that may write; it may be run again from the start when the store asks for it.
-    fn write(&self, job: Job<'_>) -> Result<(), Error>;
+    /// Takes a job that may write. Jobs of one lane, for example a workspace, may share a transaction; each still succeeds or fails by itself.
+    fn submit(&self, lane: Option<&str>, job: Box<dyn Job>);
 
-    /// Runs `job` over one state of the store.
-    fn read(&self, job: Job<'_>) -> Result<(), Error>;
+    /// Runs `work` in a transaction of its own that may write; it may be run again from the start when the store asks for it.
+    fn write(&self, work: Work<'_>) -> Result<(), Error>;
+
+    /// Runs `work` over one state of the store.
+    fn read(&self, work: Work<'_>) -> Result<(), Error>;
 }
 
 impl Store {
-    /// Opens or makes the embedded store in a file.
+    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file.
     ///
     /// # Errors
-    /// [`Error::Store`] when the file cannot be used, or was written by a newer Purvey.
+    /// [`Error::Store`] when the file cannot be used, is in use by another process, or was written by a newer Purvey.
     pub fn sqlite(path: &Path) -> Result<Self, Error> {
-        Ok(Self(Arc::new(sqlite::Sqlite::open(path)?)))
+        let hub = Hub::local();
+        let backend = Arc::new(sqlite::Sqlite::open(path, hub.clone())?);
+        Ok(Self { backend, hub })
+    }
+
+    /// An embedded store in memory, gone with its last clone: for tests and simulations.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no memory for it.
+    pub fn in_memory() -> Result<Self, Error> {
+        let hub = Hub::local();
+        let backend = Arc::new(sqlite::Sqlite::in_memory(hub.clone())?);
+        Ok(Self { backend, hub })
+    }
+
+    /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks; not for callers inside a runtime.
+    ///
+    /// `sslmode` means what it means to `libpq`: `disable`, `prefer` (the default; encrypted if the server can, unverified), `require`
+    /// (encrypted, unverified), `verify-full` (the server's certificate is verified, against `sslrootcert` or else the platform's roots).
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the address is no such address or a newer Purvey has written it, [`Error::Unavailable`] when the server
+    /// cannot be reached within ten seconds.
+    pub fn postgres(url: &str) -> Result<Self, Error> {
+        let hub = Hub::shared();
+        let backend = Arc::new(postgres::Postgres::open(url, hub.clone())?);
+        Ok(Self { backend, hub })
+    }
+
+    /// Where to wait for news.
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.hub
     }
 
     /// Runs `job` in one transaction and waits; a failure leaves nothing of it behind. It may be run more than once.
     pub(crate) fn write_now<T>(
         &self,
-        mut job: impl FnMut(&mut dyn Session) -> Result<T, Error>,
+        job: impl FnMut(&mut dyn Session) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut answer = None;
-        self.0.write(&mut |session| {
-            answer = Some(job(session)?);
-            Ok(())
-        })?;
-        answer.ok_or_else(|| Error::Store {
-            detail: "a transaction ended without an answer".into(),
-        })
+        answered(job, |work| self.backend.write(work))
     }
 
     /// Runs `job` over one state of the store and waits.
     pub(crate) fn read_now<T>(
         &self,
-        mut job: impl FnMut(&mut dyn Session) -> Result<T, Error>,
+        job: impl FnMut(&mut dyn Session) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut answer = None;
-        self.0.read(&mut |session| {
-            answer = Some(job(session)?);
-            Ok(())
-        })?;
-        answer.ok_or_else(|| Error::Store {
-            detail: "a transaction ended without an answer".into(),
-        })
+        answered(job, |work| self.backend.read(work))
     }
 
-    /// [`Self::write_now`] for callers that must not block.
+    /// Runs `job` in one transaction; a failure leaves nothing of it behind. It may be run more than once.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         job: impl FnMut(&mut dyn Session) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let store = self.clone();
-        join(tokio::task::spawn_blocking(move || store.write_now(job)).await)
+        self.submit(None, job).await
+    }
+
+    /// [`Self::write`] of a job whose first lock is that of `lane`, a workspace's row: such jobs may share a transaction.
+    pub(crate) async fn write_in<T: Send + 'static>(
+        &self,
+        lane: &str,
+        job: impl FnMut(&mut dyn Session) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.submit(Some(lane), job).await
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        lane: Option<&str>,
+        job: impl FnMut(&mut dyn Session) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (job, answer) = Typed::new(job);
+        self.backend.submit(lane, Box::new(job));
+        answer.await.unwrap_or_else(|_| Err(job::ended()))
     }
 
     /// [`Self::read_now`] for callers that must not block.
@@ -116,72 +173,23 @@ impl Store {
         job: impl FnMut(&mut dyn Session) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let store = self.clone();
-        join(tokio::task::spawn_blocking(move || store.read_now(job)).await)
-    }
-}
-
-fn join<T>(joined: Result<Result<T, Error>, tokio::task::JoinError>) -> Result<T, Error> {
-    joined.unwrap_or_else(|error| {
-        Err(Error::Store {
-            detail: error.to_string(),
+        let joined = tokio::task::spawn_blocking(move || store.read_now(job)).await;
+        joined.unwrap_or_else(|error| {
+            Err(Error::Store {
+                detail: error.to_string(),
+            })
         })
-    })
-}
-
-impl Row {
-    pub(crate) fn new(values: Vec<Value>) -> Self {
-        Self(values)
-    }
-
-    pub(crate) fn int(&self, column: usize) -> Result<i64, Error> {
-        self.opt_int(column)?.ok_or_else(|| unexpected(column))
-    }
-
-    pub(crate) fn opt_int(&self, column: usize) -> Result<Option<i64>, Error> {
-        match self.0.get(column) {
-            Some(Value::Int(value)) => Ok(Some(*value)),
-            Some(Value::Null) => Ok(None),
-            _ => Err(unexpected(column)),
-        }
-    }
-
-    pub(crate) fn text(&self, column: usize) -> Result<&str, Error> {
-        self.opt_text(column)?.ok_or_else(|| unexpected(column))
-    }
-
-    pub(crate) fn opt_text(&self, column: usize) -> Result<Option<&str>, Error> {
-        match self.0.get(column) {
-            Some(Value::Text(value)) => Ok(Some(value)),
-            Some(Value::Null) => Ok(None),
-            _ => Err(unexpected(column)),
-        }
-    }
-
-    pub(crate) fn bytes(&self, column: usize) -> Result<&[u8], Error> {
-        match self.0.get(column) {
-            Some(Value::Bytes(value)) => Ok(value),
-            _ => Err(unexpected(column)),
-        }
-    }
-
-    /// A column that holds JSON or an identifier, read as `T`.
-    pub(crate) fn parsed<T: std::str::FromStr>(&self, column: usize) -> Result<T, Error> {
-        self.text(column)?.parse().map_err(|_| unexpected(column))
-    }
-
-    /// A column that holds JSON, if it is not null.
-    pub(crate) fn json<T: serde::de::DeserializeOwned>(
-        &self,
-        column: usize,
-    ) -> Result<Option<T>, Error> {
-        self.opt_text(column)?
-            .map(|text| serde_json::from_str(text).map_err(|_| unexpected(column)))
-            .transpose()
     }
 }
 
-fn unexpected(column: usize) -> Error {
-    Error::Store {
-        detail: format!("column {column} of a row does not hold what it should"),
-    }
+fn answered<T>(
+    mut job: impl FnMut(&mut dyn Session) -> Result<T, Error>,
+    run: impl FnOnce(Work<'_>) -> Result<(), Error>,
+) -> Result<T, Error> {
+    let mut answer = None;
+    run(&mut |session| {
+        answer = Some(job(session)?);
+        Ok(())
+    })?;
+    answer.ok_or_else(job::ended)
 }
