@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 /// 2026-01-01T12:00:00Z.
 pub(super) const NOON: Timestamp = Timestamp::from_millis(1_767_268_800_000);
 /// Tasks of an engine that wait for a second at most: they look for runs, keep leases, and sweep.
-const TASKS: usize = 2;
+const TASKS: usize = 3;
 
 pub(super) fn after(millis: u64) -> Timestamp {
     NOON.after(Duration::from_millis(millis))
