@@ -92,6 +92,6 @@ pub use item::Item;
 pub use list::{Items, List};
 pub use page::{Page, Pages};
 pub use retrieve::EnrichedCollection;
-pub use schema::Schema;
+pub use schema::{Mismatch, Schema};
 pub use search::{CollectionSearch, OfferingSearch, Refinement};
 pub use service::Service;

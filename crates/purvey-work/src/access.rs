@@ -240,7 +240,10 @@ mod tests {
         ];
         for (action, least) in rows {
             let caller = actor(UserState::Active, &[action.scope()]);
-            assert_eq!(code(caller.may(action, None, false)), Some(Code::PermissionRole));
+            assert_eq!(
+                code(caller.may(action, None, false)),
+                Some(Code::PermissionRole)
+            );
             for role in Role::ALL {
                 let judged = code(caller.may(action, Some(*role), false));
                 let expected = (*role < least).then_some(Code::PermissionRole);
@@ -253,7 +256,10 @@ mod tests {
     fn the_scope_is_judged_before_state_and_role() {
         for action in Action::ALL {
             let none = actor(UserState::Locked, &[]);
-            assert_eq!(code(none.may(*action, None, false)), Some(Code::PermissionScope));
+            assert_eq!(
+                code(none.may(*action, None, false)),
+                Some(Code::PermissionScope)
+            );
             let locked = actor(UserState::Locked, &[action.scope()]);
             assert_eq!(
                 code(locked.may(*action, Some(Role::Owner), true)),
@@ -283,7 +289,10 @@ mod tests {
             code(caller.may(Action::AgentChange, member, false)),
             Some(Code::PermissionRole)
         );
-        assert_eq!(code(caller.may(Action::AgentChange, Some(Role::Admin), false)), None);
+        assert_eq!(
+            code(caller.may(Action::AgentChange, Some(Role::Admin), false)),
+            None
+        );
         assert_eq!(
             code(caller.may(Action::AgentChange, Some(Role::Viewer), true)),
             Some(Code::PermissionRole)
@@ -293,6 +302,10 @@ mod tests {
     #[test]
     fn the_documentation_holds_the_table() {
         let docs = include_str!("../../../docs/access.md");
-        assert!(docs.contains(&table()), "docs/access.md lacks:\n{}", table());
+        assert!(
+            docs.contains(&table()),
+            "docs/access.md lacks:\n{}",
+            table()
+        );
     }
 }

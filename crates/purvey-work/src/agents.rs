@@ -100,13 +100,13 @@ pub(crate) fn find(
 }
 
 /// An agent that the caller may read. Those of another workspace of the organization need no role there, only to be visible.
-pub(crate) fn get(
-    session: &mut dyn Session,
-    caller: &Principal,
-    id: &str,
-) -> Result<Agent, Error> {
+pub(crate) fn get(session: &mut dyn Session, caller: &Principal, id: &str) -> Result<Agent, Error> {
     let found = find(session, caller, id)?;
-    caller.may(Action::AgentRead, Some(found.role.unwrap_or(Role::Viewer)), false)?;
+    caller.may(
+        Action::AgentRead,
+        Some(found.role.unwrap_or(Role::Viewer)),
+        false,
+    )?;
     found.visible(caller)?;
     Ok(found.agent)
 }
@@ -285,12 +285,20 @@ impl Draft {
             ..blank()
         };
         let mut providers: BTreeSet<String> = BTreeSet::from(["echo".into()]);
-        providers.extend(body.get("provider").and_then(Value::as_str).map(str::to_owned));
+        providers.extend(
+            body.get("provider")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        );
         Self::parse(body, Some(&present), &providers).map(|_| ())
     }
 
     /// An agent from a body: all of it, or a change of a present one.
-    fn parse(body: &Value, present: Option<&Agent>, providers: &BTreeSet<String>) -> Result<Self, Error> {
+    fn parse(
+        body: &Value,
+        present: Option<&Agent>,
+        providers: &BTreeSet<String>,
+    ) -> Result<Self, Error> {
         let mut members = Members::of(body);
         let name = match present {
             None => members.text("name", 1..=200),
@@ -311,13 +319,20 @@ impl Draft {
         let input_schema = schema(&mut members, "input_schema");
         let output_schema = schema(&mut members, "output_schema");
         let limit = members.opt_number("time_limit_seconds", TIME_LIMITS);
-        let tools = members.opt_list::<ToolName>("tools", ToolName::ALL.len(), "odp_search, odp_get or odp_invoke");
+        let tools = members.opt_list::<ToolName>(
+            "tools",
+            ToolName::ALL.len(),
+            "odp_search, odp_get or odp_invoke",
+        );
         let visibility =
             members.opt_parsed::<Visibility>("visibility", "private, workspace or organization");
         let shared_with = members.opt_list::<UserId>("shared_with", SHARES, "a user's id");
         let paused = members.opt_bool("paused");
         let published = members.opt_bool("published");
-        if let Some(provider) = provider.as_ref().filter(|provider| !providers.contains(*provider)) {
+        if let Some(provider) = provider
+            .as_ref()
+            .filter(|provider| !providers.contains(*provider))
+        {
             let known: Vec<&str> = providers.iter().map(String::as_str).collect();
             members.fault(
                 "/provider".into(),

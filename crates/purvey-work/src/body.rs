@@ -42,14 +42,22 @@ impl<'a> Members<'a> {
     }
 
     /// A text of so many characters that must be there.
-    pub(crate) fn text(&mut self, name: &'static str, sized: RangeInclusive<usize>) -> Option<String> {
+    pub(crate) fn text(
+        &mut self,
+        name: &'static str,
+        sized: RangeInclusive<usize>,
+    ) -> Option<String> {
         let there = self.member_is_there(name);
         self.needed(name, !there);
         self.opt_text(name, sized)
     }
 
     /// The same, if it is there.
-    pub(crate) fn opt_text(&mut self, name: &'static str, sized: RangeInclusive<usize>) -> Option<String> {
+    pub(crate) fn opt_text(
+        &mut self,
+        name: &'static str,
+        sized: RangeInclusive<usize>,
+    ) -> Option<String> {
         let value = self.any(name)?;
         let fits = |text: &&str| sized.contains(&text.chars().count());
         let text = value.as_str().filter(fits);
@@ -85,7 +93,9 @@ impl<'a> Members<'a> {
     ) -> Option<Vec<T>> {
         let value = self.any(name)?;
         let items = value.as_array().filter(|items| items.len() <= most);
-        self.must(name, items.is_some(), || format!("Must be an array of at most {most}: {what}."));
+        self.must(name, items.is_some(), || {
+            format!("Must be an array of at most {most}: {what}.")
+        });
         let mut list = Vec::new();
         for (index, item) in items?.iter().enumerate() {
             let parsed: Option<T> = item.as_str().and_then(|text| text.parse().ok());
@@ -107,13 +117,21 @@ impl<'a> Members<'a> {
     }
 
     /// A whole number in these bounds, if it is there.
-    pub(crate) fn opt_number(&mut self, name: &'static str, bounds: RangeInclusive<i64>) -> Option<i64> {
+    pub(crate) fn opt_number(
+        &mut self,
+        name: &'static str,
+        bounds: RangeInclusive<i64>,
+    ) -> Option<i64> {
         let value = self.any(name)?;
         self.number_in(name, value, bounds)
     }
 
     /// The same, or `null`: then `Some(None)`.
-    pub(crate) fn opt_limit(&mut self, name: &'static str, bounds: RangeInclusive<i64>) -> Option<Option<i64>> {
+    pub(crate) fn opt_limit(
+        &mut self,
+        name: &'static str,
+        bounds: RangeInclusive<i64>,
+    ) -> Option<Option<i64>> {
         let value = self.any(name)?;
         if value.is_null() {
             return Some(None);
@@ -125,7 +143,9 @@ impl<'a> Members<'a> {
     pub(crate) fn opt_time(&mut self, name: &'static str) -> Option<Timestamp> {
         let value = self.any(name)?;
         let time = serde_json::from_value(value.clone()).ok();
-        self.must(name, time.is_some(), || "Must be a date-time of RFC 3339.".into());
+        self.must(name, time.is_some(), || {
+            "Must be a date-time of RFC 3339.".into()
+        });
         time
     }
 
@@ -155,16 +175,26 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn number_in(&mut self, name: &'static str, value: &Value, bounds: RangeInclusive<i64>) -> Option<i64> {
+    fn number_in(
+        &mut self,
+        name: &'static str,
+        value: &Value,
+        bounds: RangeInclusive<i64>,
+    ) -> Option<i64> {
         let number = value.as_i64().filter(|number| bounds.contains(number));
         self.must(name, number.is_some(), || {
-            format!("Must be a whole number from {} to {}.", bounds.start(), bounds.end())
+            format!(
+                "Must be a whole number from {} to {}.",
+                bounds.start(),
+                bounds.end()
+            )
         });
         number
     }
 
     fn member_is_there(&self, name: &str) -> bool {
-        self.members.is_some_and(|members| members.contains_key(name))
+        self.members
+            .is_some_and(|members| members.contains_key(name))
     }
 
     fn needed(&mut self, name: &str, missing: bool) {
@@ -210,7 +240,9 @@ mod tests {
         let pointers: Vec<&str> = faults.iter().map(|(pointer, _)| pointer.as_str()).collect();
         assert_eq!(
             pointers,
-            ["/name", "/other", "/limit", "/on", "/until", "/who/0", "/who/1", "/x~1y"]
+            [
+                "/name", "/other", "/limit", "/on", "/until", "/who/0", "/who/1", "/x~1y"
+            ]
         );
         assert_eq!(faults[0].1, "Must be a string of 1 to 3 characters.");
     }
@@ -220,7 +252,10 @@ mod tests {
         for body in [json!(null), json!([]), json!("x")] {
             let mut members = Members::of(&body);
             assert_eq!(members.text("name", 1..=3), None);
-            assert_eq!(faults(members.end().unwrap_err()), [("".into(), "Must be an object.".into())]);
+            assert_eq!(
+                faults(members.end().unwrap_err()),
+                [("".into(), "Must be an object.".into())]
+            );
         }
     }
 }

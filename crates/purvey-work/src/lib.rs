@@ -4,16 +4,29 @@
 //! simulation can drive the same code through thousands of histories.
 #![forbid(unsafe_code)]
 
+pub mod access;
+mod agents;
+mod body;
 mod budget;
 mod clock;
 mod code;
+pub mod config;
+pub mod contract;
 mod error;
 pub mod id;
+mod identity;
 pub mod model;
+mod paging;
+mod platform;
+pub mod provider;
 mod runs;
 mod sql;
 
+pub use access::{Actor, Principal};
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
 pub use code::Code;
 pub use error::{Error, Fault, LimitDetail, Place, Refusal};
+pub use identity::tokens::NewToken;
+pub use paging::{Listing, PageRequest};
+pub use platform::{Bootstrapped, Platform, PlatformOptions};
 pub use sql::{Hub, Store, Watch};

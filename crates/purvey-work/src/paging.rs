@@ -76,12 +76,19 @@ impl PageRequest {
     }
 
     /// The part that these rows are, of which one more than wanted was asked for.
-    pub(crate) fn listing<T, I: Display>(&self, mut items: Vec<T>, id: impl Fn(&T) -> I) -> Listing<T> {
+    pub(crate) fn listing<T, I: Display>(
+        &self,
+        mut items: Vec<T>,
+        id: impl Fn(&T) -> I,
+    ) -> Listing<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;
         items.truncate(limit);
         Listing {
-            next_cursor: items.last().filter(|_| more).map(|last| id(last).to_string()),
+            next_cursor: items
+                .last()
+                .filter(|_| more)
+                .map(|last| id(last).to_string()),
             items,
         }
     }

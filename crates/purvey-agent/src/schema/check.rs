@@ -1,7 +1,7 @@
 //! Holding a value to a schema, within bounds of time and memory.
 
 use super::index::Index;
-use super::{cost, expansion};
+use super::{Mismatch, cost, expansion};
 use crate::issue::{Fault, IssueCode};
 use jsonschema::{Draft, PatternOptions, Uri, Validator};
 use serde_json::Value;
@@ -16,6 +16,10 @@ const BACKTRACK_LIMIT: usize = 10_000;
 const STACK_BYTES: usize = 64 * 1_048_576;
 /// Most work, in steps times values, that is spent on telling what does not fit.
 const TELLING: u64 = 250_000;
+/// The same where every place is told, to whoever made both schema and value.
+const TELLING_ALL: u64 = 10_000_000;
+/// Most bytes of one reason.
+const REASON: usize = 300;
 
 /// Why a value is not known to fit.
 pub(super) enum Misfit {
@@ -74,7 +78,88 @@ fn evaluate(schema: &Value, beside: &[String], value: &Value) -> Result<(), Misf
     Err(Misfit::Mismatch(pointer, rule))
 }
 
+/// Runs `work` on a stack deep enough for schemas that refer to schemas, and waits for it.
+pub(super) fn deeply<T: Send>(work: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, Fault> {
+    let stopped = || Fault::new(IssueCode::TooCostly, "The schema could not be evaluated.");
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("purvey-schema".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, work)
+            .map_err(|_| stopped())?;
+        thread.join().map_err(|_| stopped())?
+    })
+}
+
+/// Whether `schema` can be used at all; if not, why, and where in it.
+pub(super) fn usable(schema: &Value) -> Result<(), (String, Fault)> {
+    let whole = |fault| (String::new(), fault);
+    let index = Index::new(schema, &[]).map_err(whole)?;
+    index.check_references().map_err(whole)?;
+    // Finds what refers to itself without end before a value comes along.
+    cost::count(&index, schema, &Value::Null).map_err(whole)?;
+    expansion::check(&index, schema).map_err(whole)?;
+    build(schema).map(|_| ()).map_err(|error| {
+        let reason = bounded(error.masked().to_string());
+        let why = format!("It breaks a rule of its dialect: {reason}.");
+        let place = error.instance_path().to_string();
+        (place, Fault::new(IssueCode::Invalid, why))
+    })
+}
+
+/// What does not fit, at most `most` places; one that names none when telling them would take too much work.
+pub(super) fn mismatches(
+    schema: &Value,
+    value: &Value,
+    most: usize,
+) -> Result<Vec<Mismatch>, Fault> {
+    let index = Index::new(schema, &[])?;
+    let steps = cost::count(&index, schema, value)?;
+    expansion::check(&index, schema)?;
+    let validator = compile(schema)?;
+    if validator.is_valid(value) {
+        return Ok(Vec::new());
+    }
+    let telling = steps.saturating_mul(nodes(value).saturating_add(nodes(schema)));
+    if telling > TELLING_ALL {
+        return Ok(vec![Mismatch {
+            instance: String::new(),
+            keyword: String::new(),
+            reason: "does not fit; there are too many values to say where".to_owned(),
+        }]);
+    }
+    let errors = validator.iter_errors(value).take(most);
+    Ok(errors
+        .map(|error| Mismatch {
+            instance: error.instance_path().to_string(),
+            keyword: error.evaluation_path().to_string(),
+            reason: bounded(error.masked().to_string()),
+        })
+        .collect())
+}
+
+fn bounded(mut reason: String) -> String {
+    if reason.len() > REASON {
+        reason.truncate(reason.floor_char_boundary(REASON));
+        reason.push('…');
+    }
+    reason
+}
+
 fn compile(schema: &Value) -> Result<Validator, Fault> {
+    build(schema).map_err(|error| {
+        Fault::new(
+            IssueCode::Invalid,
+            format!(
+                "The schema breaks a rule of its dialect at {}: {}.",
+                error.instance_path(),
+                error.kind().keyword()
+            ),
+        )
+    })
+}
+
+fn build(schema: &Value) -> Result<Validator, jsonschema::ValidationError<'static>> {
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .with_retriever(Nowhere)
@@ -85,16 +170,6 @@ fn compile(schema: &Value) -> Result<Validator, Fault> {
                 .dfa_size_limit(PATTERN_BYTES),
         )
         .build(schema)
-        .map_err(|error| {
-            Fault::new(
-                IssueCode::Invalid,
-                format!(
-                    "The schema breaks a rule of its dialect at {}: {}.",
-                    error.instance_path(),
-                    error.kind().keyword()
-                ),
-            )
-        })
 }
 
 /// Values within `value`, itself included.

@@ -13,6 +13,8 @@ use url::Url;
 
 /// The only dialect.
 pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// The base of a schema that was not found at a URL.
+const LOCAL: &str = "https://schema.invalid/";
 const VOCABULARIES: &str = "https://json-schema.org/draft/2020-12/vocab/";
 const KNOWN_VOCABULARIES: [&str; 8] = [
     "core",
@@ -99,6 +101,33 @@ pub(super) fn embedded(
         map.insert("$ref".into(), format!("{url}#{target}").into());
     }
     Ok(root)
+}
+
+/// A whole schema that came by itself, from nowhere: it may refer to what is in it, and to nothing elsewhere.
+pub(super) fn local(mut schema: Value) -> Result<Value, Fault> {
+    let base = Url::parse(LOCAL).map_err(|_| invalid("The schema has no base."))?;
+    let mut graph = Graph::default();
+    match &mut schema {
+        Value::Object(map) => {
+            map.entry("$schema").or_insert_with(|| DIALECT.into());
+            map.entry("$id").or_insert_with(|| LOCAL.into());
+        }
+        Value::Bool(_) => {}
+        _ => return Err(invalid("A schema is an object, true or false.")),
+    }
+    let mut scan = Scan {
+        graph: &mut graph,
+        references: Vec::new(),
+    };
+    scan.schema(&mut schema, &base)?;
+    let references = scan.references;
+    match references.iter().find(|reference| !graph.has(reference)) {
+        Some(_) => Err(Fault::new(
+            IssueCode::Unsupported,
+            "The schema refers to another document.",
+        )),
+        None => Ok(schema),
+    }
 }
 
 /// A JSON Pointer as a URI fragment.

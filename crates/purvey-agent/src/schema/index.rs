@@ -128,6 +128,30 @@ impl<'a> Index<'a> {
         targets.into_values().collect()
     }
 
+    /// Refuses a reference to the dialect's own schemas, or to what is no schema here.
+    pub(super) fn check_references(&self) -> Result<(), Fault> {
+        for schema in &self.referring {
+            for (keyword, held) in schema.as_object().into_iter().flatten() {
+                if !matches!(keyword.as_str(), "$ref" | "$dynamicRef") {
+                    continue;
+                }
+                if held.as_str().is_some_and(is_built_in) {
+                    return Err(Fault::new(
+                        IssueCode::Unsupported,
+                        "The schema asks for schemas as values.",
+                    ));
+                }
+                if self.referred(schema, keyword, held).is_empty() {
+                    return Err(Fault::new(
+                        IssueCode::Invalid,
+                        "A reference of the schema leads to no schema.",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The schema that an absolute `$ref` means; nothing when there is none at hand.
     fn reference(&self, reference: &str) -> Option<&'a Value> {
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));

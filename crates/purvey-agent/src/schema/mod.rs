@@ -30,7 +30,48 @@ pub struct Schema {
     beside: Vec<String>,
 }
 
+/// One place at which a value does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// JSON Pointer into the value.
+    pub instance: String,
+    /// JSON Pointer into the schema, through the references that were followed.
+    pub keyword: String,
+    /// The broken rule, at most some 300 bytes. Says `value` for the value itself.
+    pub reason: String,
+}
+
 impl Schema {
+    /// A schema of the caller's own: a whole document of Draft 2020-12 that refers to nothing outside of itself. `$schema` may be
+    /// left out. Blocks for as long as the schema takes to compile, which is bounded.
+    ///
+    /// # Errors
+    /// An issue whose pointer leads to what is wrong with it, or to the whole.
+    pub fn local(document: Value) -> Result<Self, Issue> {
+        let at = |pointer, fault: Fault| fault.at(Scope::Member, pointer);
+        let checked = check::deeply(|| {
+            let document = graph::local(document)?;
+            Ok(match check::usable(&document) {
+                Ok(()) => Ok(document),
+                Err((pointer, fault)) => Err(at(pointer, fault)),
+            })
+        });
+        let document = checked.map_err(|fault| at(String::new(), fault))??;
+        Ok(Self {
+            document: Arc::new(document),
+            beside: Vec::new(),
+        })
+    }
+
+    /// Every place at which `value` does not fit, at most `most`; blocks for as long as that takes, which is bounded.
+    ///
+    /// # Errors
+    /// Why the value cannot be held to the schema: an [`IssueCode::TooCostly`] issue.
+    pub fn mismatches(&self, value: &Value, most: usize) -> Result<Vec<Mismatch>, Issue> {
+        check::deeply(|| check::mismatches(&self.document, value, most))
+            .map_err(|fault| fault.at(Scope::Member, ""))
+    }
+
     /// The document; at most 16 documents and 1,048,576 bytes went into it.
     pub fn document(&self) -> &Value {
         &self.document

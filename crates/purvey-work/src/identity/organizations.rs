@@ -66,12 +66,18 @@ pub(crate) fn create_user(
         &[Param::Text(&organization_id.to_string())],
     )?;
     if there.is_none() {
-        return Err(missing("/organization_id", "There is no such organization."));
+        return Err(missing(
+            "/organization_id",
+            "There is no such organization.",
+        ));
     }
     if let Some(inviter) = invited_by
         && read_user(session, inviter)?.is_none_or(|user| user.organization_id != organization_id)
     {
-        return Err(missing("/invited_by", "There is no such user in the organization."));
+        return Err(missing(
+            "/invited_by",
+            "There is no such user in the organization.",
+        ));
     }
     let user = User {
         id: UserId::new(cx.now, cx.chance),

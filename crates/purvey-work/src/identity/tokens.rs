@@ -1,6 +1,9 @@
 //! Bearer tokens: shown once, kept as hashes only.
 
-use super::{named, organizations::{missing, read_user}};
+use super::{
+    named,
+    organizations::{missing, read_user},
+};
 use crate::{
     access::{Action, Actor, Principal},
     body::Members,
@@ -37,7 +40,9 @@ pub struct NewToken {
 
 impl std::fmt::Debug for NewToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewToken").field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("NewToken")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
     }
 }
 
@@ -101,10 +106,15 @@ pub(crate) fn create(
 ) -> Result<NewToken, Error> {
     let mut members = Members::of(body);
     let user = members.parsed::<UserId>("user_id", "a user's id");
-    if members.value("scopes").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+    if members
+        .value("scopes")
+        .and_then(Value::as_array)
+        .is_some_and(Vec::is_empty)
+    {
         members.fault("/scopes".into(), "Must name a scope at least.".into());
     }
-    let scopes = members.opt_list::<Scope>("scopes", Scope::ALL.len(), "a scope such as runs:write");
+    let scopes =
+        members.opt_list::<Scope>("scopes", Scope::ALL.len(), "a scope such as runs:write");
     let expires_at = members.opt_time("expires_at");
     if expires_at.is_some_and(|expires| expires <= cx.now) {
         members.fault("/expires_at".into(), "Must lie in the future.".into());
@@ -122,7 +132,9 @@ pub(crate) fn create(
         if known.id != actor.user {
             return Err(others());
         }
-        let beyond = scopes.iter().position(|scope| !actor.scopes.contains(scope));
+        let beyond = scopes
+            .iter()
+            .position(|scope| !actor.scopes.contains(scope));
         if let Some(index) = beyond {
             let mut refusal = Refusal::because(
                 Code::PermissionScope,

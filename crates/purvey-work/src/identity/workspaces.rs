@@ -85,7 +85,10 @@ pub(crate) fn create(
         &[Param::Text(&organization_id.to_string())],
     )?;
     if there.is_none() {
-        return Err(missing("/organization_id", "There is no such organization."));
+        return Err(missing(
+            "/organization_id",
+            "There is no such organization.",
+        ));
     }
     let owner = read_user(session, owner_id)?
         .filter(|user| user.organization_id == organization_id && user.state != UserState::Deleted)

@@ -1,0 +1,119 @@
+//! The whole platform behind one type: what the server, the engine and the command line call (Work §11).
+//!
+//! Each method is one call of the Work API, judged for its [`Principal`] and done in one transaction.
+
+mod administration;
+mod agents;
+
+use crate::{
+    access::Principal,
+    clock::{Chance, Clock, Cx, SystemChance, SystemClock},
+    error::Error,
+    identity::tokens,
+    sql::{Session, Store},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+pub use administration::Bootstrapped;
+
+/// The run platform. Clones share everything.
+#[derive(Clone)]
+pub struct Platform(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    chance: Arc<dyn Chance>,
+    providers: BTreeSet<String>,
+}
+
+/// What a [`Platform`] is made of besides its store.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct PlatformOptions {
+    /// What time it is. Default: the machine's clock.
+    pub clock: Arc<dyn Clock>,
+    /// Where randomness comes from. Default: the operating system.
+    pub chance: Arc<dyn Chance>,
+    /// Names of the providers that agents may name. Default: `echo` alone.
+    pub providers: BTreeSet<String>,
+}
+
+impl Default for PlatformOptions {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            chance: Arc::new(SystemChance),
+            providers: BTreeSet::from(["echo".to_owned()]),
+        }
+    }
+}
+
+impl Platform {
+    /// The platform over a store.
+    #[must_use]
+    pub fn new(store: Store, options: PlatformOptions) -> Self {
+        let PlatformOptions {
+            clock,
+            chance,
+            providers,
+        } = options;
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            chance,
+            providers,
+        }))
+    }
+
+    /// Where everything is kept.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Who presents this bearer token; the operator's is not among them.
+    ///
+    /// # Errors
+    /// `auth.invalid`, `auth.revoked`, failures of the store.
+    pub async fn authenticate(&self, secret: &str) -> Result<Principal, Error> {
+        let (secret, now) = (secret.to_owned(), self.0.clock.now());
+        self.0
+            .store
+            .read(move |session| tokens::authenticate(session, now, &secret))
+            .await
+    }
+
+    /// One transaction that may write.
+    async fn write<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut dyn Session, Cx<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let inner = Arc::clone(&self.0);
+        self.0
+            .store
+            .write(move |session| work(session, inner.cx()))
+            .await
+    }
+
+    /// One state of the store.
+    async fn read<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut dyn Session, Cx<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let inner = Arc::clone(&self.0);
+        self.0
+            .store
+            .read(move |session| work(session, inner.cx()))
+            .await
+    }
+}
+
+impl Inner {
+    fn cx(&self) -> Cx<'_> {
+        Cx {
+            now: self.clock.now(),
+            chance: &*self.chance,
+        }
+    }
+}
