@@ -151,7 +151,9 @@ pub(crate) fn turns(
     let before = page.before::<TurnId>()?;
     let thread = get(session, caller, id)?;
     let rows = session.query(
-        &format!("SELECT {TURN} FROM turns WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"),
+        &format!(
+            "SELECT {TURN} FROM turns WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+        ),
         &[
             Param::Text(&thread.id.to_string()),
             Param::Text(&before),
