@@ -160,13 +160,23 @@ impl Principal {
             let detail = format!("The token does not have the scope {}.", scope.text());
             return Err(Refusal::because(Code::PermissionScope, detail).into());
         }
-        if actor.state != UserState::Active {
-            let detail = format!("The user is {}.", actor.state.text());
+        action.permits(actor.state, role, own)
+    }
+}
+
+impl Action {
+    /// Judges a user in this state and with this role in the workspace, whatever their token; `own` when the thing is theirs.
+    ///
+    /// # Errors
+    /// `permission.role`.
+    pub fn permits(self, state: UserState, role: Option<Role>, own: bool) -> Result<(), Error> {
+        if state != UserState::Active {
+            let detail = format!("The user is {}.", state.text());
             return Err(Refusal::because(Code::PermissionRole, detail).into());
         }
-        let least = match (own, action.own()) {
+        let least = match (own, self.own()) {
             (true, Some(least)) => Some(least),
-            _ => action.role(),
+            _ => self.role(),
         };
         match least {
             Some(least) if role.is_none_or(|role| role < least) => {

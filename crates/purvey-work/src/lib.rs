@@ -14,6 +14,7 @@ pub mod config;
 pub mod contract;
 mod error;
 pub mod id;
+mod idempotency;
 mod identity;
 pub mod model;
 mod paging;
@@ -21,6 +22,10 @@ mod platform;
 pub mod provider;
 mod runs;
 mod sql;
+#[cfg(test)]
+mod stage;
+mod threads;
+mod triggers;
 
 pub use access::{Actor, Principal};
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
@@ -30,3 +35,4 @@ pub use identity::tokens::NewToken;
 pub use paging::{Listing, PageRequest};
 pub use platform::{Bootstrapped, Platform, PlatformOptions};
 pub use sql::{Hub, Store, Watch};
+pub use triggers::NewTrigger;

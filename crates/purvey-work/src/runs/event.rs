@@ -6,7 +6,7 @@ use crate::{
     code::Code,
     error::{Error, LimitDetail},
     id::RunId,
-    model::{RunStatus, StepState},
+    model::{Run, RunStatus, Step, StepState, VerificationStatus},
     sql::{Param, Session},
 };
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,9 @@ pub(super) enum Happened<'a> {
 #[derive(Serialize, Deserialize)]
 pub(super) struct StatusChange {
     pub(super) status: RunStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error_code: Option<Code>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) limit_detail: Option<LimitDetail>,
 }
 
@@ -67,4 +69,45 @@ pub(super) fn record(
         ],
     )?;
     session.notify(&run)
+}
+
+impl StatusChange {
+    /// A run as it was when it came to this status.
+    pub(super) fn apply(self, run: Run) -> Run {
+        if self.status.is_terminal() {
+            return run;
+        }
+        let pending = self.status == RunStatus::Pending;
+        Run {
+            status: self.status,
+            waiting_for: run.waiting_for.filter(|_| pending),
+            started_at: run.started_at.filter(|_| !pending),
+            finished_at: None,
+            output: None,
+            error_detail: self.error_code.map(|code| code.detail().into()),
+            error_code: self.error_code,
+            limit_detail: self.limit_detail,
+            verification_status: match run.verification_status {
+                VerificationStatus::NotRequired => VerificationStatus::NotRequired,
+                _ => VerificationStatus::Pending,
+            },
+            verification_errors: Vec::new(),
+            ..run
+        }
+    }
+}
+
+impl StepChange {
+    /// A step as it was when it came to this state.
+    pub(super) fn apply(self, step: Step) -> Step {
+        if self.state == StepState::Done {
+            return step;
+        }
+        Step {
+            state: self.state,
+            result: None,
+            finished_at: None,
+            ..step
+        }
+    }
 }

@@ -6,17 +6,31 @@
 //! A run holds a slot from its promotion to its end, whoever works on it. A worker holds a lease on it, ended by the lease's time or by the
 //! next attempt; whatever a worker writes names its attempt, and a stale one is answered [`Error::LeaseLost`].
 
+mod admit;
+mod cancel;
 mod claim;
 mod event;
+mod facts;
 mod finish;
+mod insert;
 mod live;
 mod promote;
+mod read;
 mod slots;
+mod start;
+mod sweep;
+#[cfg(test)]
+mod tests;
 mod work;
 
+pub(crate) use admit::admit;
+pub(crate) use cancel::cancel;
 pub(crate) use claim::{Claim, KeptStep, Renewal, claim, expire_leases, release, renew, to_cancel};
 pub(crate) use finish::{Outcome, finish};
 pub(crate) use live::Lease;
+pub(crate) use read::{Event, EventData, Filter, events, list, run, steps, turn};
+pub(crate) use start::{Admission, By, Start, Target};
+pub(crate) use sweep::{limits_changed, prune, sweep, to_sweep};
 pub(crate) use work::{
     Begun, CallOf, Paused, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
 };

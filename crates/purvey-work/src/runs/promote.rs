@@ -86,6 +86,17 @@ fn start(
     session.notify(CLAIMABLE)
 }
 
+/// Whether a run waits for nothing but a slot.
+pub(super) fn someone_waits(session: &mut dyn Session, slots: &Slots) -> Result<bool, Error> {
+    Ok(slots.queued > 0
+        && session
+            .row(
+                "SELECT id FROM runs WHERE workspace_id = $1 AND status = 'pending' AND blocked = 0 LIMIT 1",
+                &[Param::Text(&slots.workspace.to_string())],
+            )?
+            .is_some())
+}
+
 /// What a queued run's start depended on, as it is now.
 #[derive(Clone, Debug)]
 struct Facts {

@@ -54,7 +54,7 @@ pub(crate) struct StepDone<'a> {
 pub(crate) enum Paused {
     /// The run waits, and can be claimed from then on.
     Until(Timestamp),
-    /// It was the fifth in a row, or the wait would pass the time limit: the run has failed.
+    /// It was the fifth in a row, or the wait would reach the time limit: the run has failed.
     Failed,
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn pause(
         resets_at: Some(until),
         consecutive: u32::try_from(limited).ok(),
     };
-    if limited >= LIMITED || live.deadline_at.is_some_and(|deadline| until > deadline) {
+    if limited >= LIMITED || live.deadline_at.is_some_and(|deadline| until >= deadline) {
         let outcome = Outcome::failed(Code::ProviderRateLimited, Some(limit));
         end(session, cx, &mut slots, &live, &outcome)?;
         promote(session, cx, &mut slots)?;
