@@ -55,7 +55,8 @@ impl Stage {
             let organization = organizations::create_organization(session, cx, &operator, &body)?;
             let body = json!({ "organization_id": organization.id, "display_name": "owner" });
             let user = organizations::create_user(session, cx, &operator, &body)?;
-            let body = json!({ "organization_id": organization.id, "name": "w", "owner_id": user.id });
+            let body =
+                json!({ "organization_id": organization.id, "name": "w", "owner_id": user.id });
             let workspace = workspaces::create(session, cx, &operator, &body)?;
             let body = json!({ "concurrency_limit": limit });
             workspaces::update(session, &operator, &workspace.id.to_string(), &body)?;
@@ -158,7 +159,9 @@ impl Stage {
     }
 
     pub(crate) fn run(&self, id: RunId) -> Run {
-        self.at(|session, _| runs::run(session, id)).unwrap().unwrap()
+        self.at(|session, _| runs::run(session, id))
+            .unwrap()
+            .unwrap()
     }
 
     /// Lets a worker take up what runs, and ends this run well.

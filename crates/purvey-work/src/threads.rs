@@ -3,6 +3,9 @@
 //! A turn is made by the admission of its run ([`runs::admit`]); here is everything else about threads. A run that ends
 //! `dequeue.thread_paused` leaves its turn waiting; resuming admits a fresh run for each such turn.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     access::{Action, Principal},
     agents,

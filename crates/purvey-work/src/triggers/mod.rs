@@ -3,6 +3,8 @@
 mod fire;
 mod hook;
 mod schedule;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use fire::{due, fire, fire_due};
 pub(crate) use hook::{Hook, authenticate, deliver};

@@ -374,7 +374,8 @@ impl Simulation {
         self.tell(format!("prune {pruned}"));
         self.seen.prune(&self.world);
         let (seen, world) = (&self.seen, &self.world);
-        self.keys.retain(|_, (_, run)| !seen.is_key_forgotten(*run, world));
+        self.keys
+            .retain(|_, (_, run)| !seen.is_key_forgotten(*run, world));
     }
 
     /// Lets time pass with one good worker process: everything that was admitted comes to an end.
