@@ -4,6 +4,7 @@
 
 mod administration;
 mod agents;
+mod runs;
 
 use crate::{
     access::Principal,
@@ -15,6 +16,7 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 pub use administration::Bootstrapped;
+pub use runs::{RunFilter, Started, Watched};
 
 /// The run platform. Clones share everything.
 #[derive(Clone)]

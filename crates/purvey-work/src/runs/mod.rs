@@ -26,11 +26,11 @@ mod work;
 pub(crate) use admit::admit;
 pub(crate) use cancel::cancel;
 pub(crate) use claim::{Claim, KeptStep, Renewal, claim, expire_leases, release, renew, to_cancel};
-pub(crate) use finish::{Outcome, finish};
+pub(crate) use finish::{Outcome, finish, hold_workspace};
 pub(crate) use live::Lease;
 pub(crate) use read::{Event, EventData, Filter, events, list, run, steps, turn};
 pub(crate) use start::{Admission, By, Start, Target};
-pub(crate) use sweep::{limits_changed, prune, sweep, to_sweep};
+pub(crate) use sweep::{promote_waiting, prune, sweep, to_sweep};
 pub(crate) use work::{
     Begun, CallOf, Paused, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
 };

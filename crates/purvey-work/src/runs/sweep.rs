@@ -161,7 +161,7 @@ pub(crate) fn prune(
 ///
 /// # Errors
 /// Those of the store.
-pub(crate) fn limits_changed(
+pub(crate) fn promote_waiting(
     session: &mut dyn Session,
     cx: Cx<'_>,
     workspace: WorkspaceId,

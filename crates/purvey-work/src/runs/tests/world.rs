@@ -184,7 +184,7 @@ impl World {
                 "UPDATE workspaces SET concurrency_limit = $2 WHERE id = $1",
                 &[Param::Text(&workspace.to_string()), Param::Int(limit)],
             )?;
-            runs::limits_changed(session, cx, workspace)
+            runs::promote_waiting(session, cx, workspace)
         })
         .unwrap();
     }
