@@ -244,7 +244,7 @@ pub(crate) fn resume(
     }
     if admitted {
         in_turn(session, thread.id)?;
-        runs::limits_changed(session, cx, thread.workspace_id)?;
+        runs::promote_waiting(session, cx, thread.workspace_id)?;
     }
     Ok(thread)
 }

@@ -170,7 +170,7 @@ impl Platform {
     ) -> Result<Workspace, Error> {
         self.write(move |session, cx| {
             let workspace = workspaces::update(session, &caller, &id, &body)?;
-            runs::limits_changed(session, cx, workspace.id)?;
+            runs::promote_waiting(session, cx, workspace.id)?;
             Ok(workspaces::find(session, &caller, &id)?.0)
         })
         .await
