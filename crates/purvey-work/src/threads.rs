@@ -50,6 +50,15 @@ fn find(
     Ok((thread, role))
 }
 
+/// The workspace of a thread that exists for the caller.
+pub(crate) fn workspace_of(
+    session: &mut dyn Session,
+    caller: &Principal,
+    id: &str,
+) -> Result<WorkspaceId, Error> {
+    Ok(find(session, caller, id)?.0.workspace_id)
+}
+
 /// Opens a thread with an agent of the workspace.
 pub(crate) fn open(
     session: &mut dyn Session,

@@ -6,8 +6,10 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fire::{due, fire, fire_due};
-pub(crate) use hook::{Hook, authenticate, deliver};
+pub(crate) use fire::fire_due;
+#[cfg(test)]
+use fire::{due, fire};
+pub(crate) use hook::{authenticate, deliver};
 
 use crate::{
     access::{Action, Principal},
