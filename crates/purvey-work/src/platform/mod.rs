@@ -5,6 +5,8 @@
 mod administration;
 mod agents;
 mod runs;
+mod threads;
+mod triggers;
 
 use crate::{
     access::Principal,
@@ -17,6 +19,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 pub use administration::Bootstrapped;
 pub use runs::{RunFilter, Started, Watched};
+pub use threads::Sent;
 
 /// The run platform. Clones share everything.
 #[derive(Clone)]

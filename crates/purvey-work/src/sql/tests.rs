@@ -1,24 +1,12 @@
 use super::{Hub, Param, Session, Store, Value, postgres::Postgres};
-use crate::error::Error;
+use crate::{
+    error::Error,
+    stage::{on_each_store as on_each, postgres::Schema},
+};
 use std::sync::{
     Arc, Barrier,
     atomic::{AtomicU32, Ordering},
 };
-
-#[path = "../../tests/support/postgres.rs"]
-mod support;
-
-use support::Schema;
-
-/// Runs a test on each store that is there.
-fn on_each(test: impl Fn(&Store)) {
-    let directory = tempfile::tempdir().unwrap();
-    test(&Store::sqlite(&directory.path().join("work.db")).unwrap());
-    test(&Store::in_memory().unwrap());
-    if let Some(schema) = Schema::fresh() {
-        test(&Store::postgres(&schema.url()).unwrap());
-    }
-}
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
