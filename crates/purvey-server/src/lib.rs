@@ -14,6 +14,7 @@ mod encoding;
 mod etag;
 mod front;
 mod odp;
+mod published;
 mod rate;
 mod request_id;
 mod searches;
@@ -24,6 +25,7 @@ mod v1;
 mod wire;
 
 pub use config::{AdminToken, AdminTokenError, ServerConfig, TlsFiles};
+pub use published::publish_agents;
 pub use serve::{ServeError, Server};
 
 use purvey_catalog::catalog::Catalog;

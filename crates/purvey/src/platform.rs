@@ -4,6 +4,7 @@ use crate::{
     failure::{Failure, say},
     settings::Settings,
 };
+use purvey_catalog::catalog::Catalog;
 use purvey_work::{
     Bootstrapped, Chance, Clock, Platform, PlatformOptions, Store, SystemChance, SystemClock,
     config,
@@ -14,6 +15,7 @@ use std::{
     io::{IsTerminal, Write},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 /// The embedded store's file, in the data directory.
@@ -60,7 +62,7 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
 
 impl Opened {
     /// Makes the first organization, user and workspace if there are none, and begins to work.
-    pub(crate) async fn start(self, data: &Path) -> Result<Engine, Failure> {
+    pub(crate) async fn start(self, catalog: Catalog, data: &Path) -> Result<Engine, Failure> {
         let failed = |error: purvey_work::Error| Failure::new(error);
         if let Some(made) = self.platform.bootstrap().await.map_err(failed)? {
             welcome(&made, data)?;
@@ -69,6 +71,11 @@ impl Opened {
         let tools = OdpTools::new(false).map_err(|error| Failure::new(error))?;
         let mut settings = self.settings;
         settings.alone = self.alone;
+        tokio::spawn(purvey_server::publish_agents(
+            catalog,
+            self.platform.clone(),
+        ));
+        tokio::spawn(fire_schedules(self.platform));
         Ok(Engine::start(EngineParts {
             store: self.store,
             providers: self.providers,
@@ -77,6 +84,18 @@ impl Opened {
             chance,
             settings,
         }))
+    }
+}
+
+/// Fires schedules as they become due; any node may.
+async fn fire_schedules(platform: Platform) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(error) = platform.fire_schedules().await {
+            tracing::warn!(%error, "schedules could not be looked at; trying again");
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn run(settings: &Settings) -> Result<ExitCode, Failure> {
             .await
             .map_err(|error| Failure::new(error).hint("choose another address with --listen"))?;
         let scheme = if secure { "https" } else { "http" };
-        let engine = work.start(data.path()).await?;
+        let engine = work.start(catalog.clone(), data.path()).await?;
         say(format_args!("listening on {scheme}://{}", server.addr()));
         server.run(stop).await;
         engine.shutdown(deadline).await;

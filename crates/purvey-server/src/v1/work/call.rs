@@ -7,7 +7,7 @@ use crate::{
     v1::{
         auth::bearer,
         id_of,
-        problem::{Code, Failure, Fault},
+        problem::{Failure, Fault},
         record::expect_media,
     },
 };
@@ -46,6 +46,7 @@ pub(super) struct Answer {
     body: Option<Vec<u8>>,
     location: Option<String>,
     replayed: bool,
+    media: &'static str,
 }
 
 /// The parts of a path that name something. What is not UTF-8 names nothing that there is.
@@ -110,25 +111,28 @@ async fn call(work: Work, request: Request) -> Result<Call, Failure> {
 
 /// Who presents the one bearer token of a request.
 async fn principal(work: &Work, headers: &HeaderMap) -> Result<Principal, Failure> {
+    let secret = secret(headers)?;
+    if work
+        .operator()
+        .is_some_and(|operator| operator.matches(secret.as_bytes()))
+    {
+        return Ok(Principal::Operator);
+    }
+    Ok(work.platform.authenticate(&secret).await?)
+}
+
+/// The one bearer token of a request.
+pub(super) fn secret(headers: &HeaderMap) -> Result<String, Failure> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let secret = match (sent.next(), sent.next()) {
         (None, _) => {
-            return Err(Failure::from(purvey_work::Error::from(
-                purvey_work::Code::AuthMissing,
-            )));
+            return Err(purvey_work::Error::from(purvey_work::Code::AuthMissing).into());
         }
         (Some(value), None) => bearer(value.as_bytes()),
         _ => None,
     };
-    let secret = secret.ok_or_else(invalid)?;
-    if work
-        .operator()
-        .is_some_and(|operator| operator.matches(secret))
-    {
-        return Ok(Principal::Operator);
-    }
-    let secret = std::str::from_utf8(secret).map_err(|_| invalid())?;
-    Ok(work.platform.authenticate(secret).await?)
+    let text = secret.and_then(|secret| std::str::from_utf8(secret).ok());
+    text.map(str::to_owned).ok_or_else(invalid)
 }
 
 fn invalid() -> Failure {
@@ -138,47 +142,55 @@ fn invalid() -> Failure {
 impl Call {
     /// The JSON body.
     pub(super) async fn json(&mut self) -> Result<Value, Failure> {
-        expect_media(&self.headers, JSON).map_err(|failure| Failure {
-            detail: match failure.code {
-                Code::UnsupportedMediaType => {
-                    "Send the body as application/json, without a content coding.".into()
-                }
-                _ => failure.detail.clone(),
-            },
-            ..failure
-        })?;
-        let body = self.body.take().unwrap_or_default();
-        let time = self.work.config.body_timeout;
-        let bytes = body::read(&self.headers, body, BODY_BYTES, time).await?;
-        let bounds = Bounds {
-            bytes: BODY_BYTES,
-            depth: DEPTH,
-        };
-        decode::decode(&bytes, bounds).map_err(|error| {
-            let pointer = match &error {
-                DecodeError::DuplicateKey { pointer, .. } => pointer.clone(),
-                _ => String::new(),
-            };
-            Failure::invalid(vec![Fault::body(pointer, error.to_string())])
-        })
+        json(
+            &self.work,
+            &self.headers,
+            self.body.take().unwrap_or_default(),
+        )
+        .await
     }
 
     /// The header field `name`, which may be there once.
     pub(super) fn header(&self, name: &'static str) -> Result<Option<String>, Failure> {
-        let mut sent = self.headers.get_all(name).iter();
-        let fault = |reason| Failure::invalid(vec![Fault::header(name, reason)]);
-        match (sent.next(), sent.next()) {
-            (None, _) => Ok(None),
-            (Some(value), None) => match value.to_str() {
-                Ok(text) => Ok(Some(text.to_owned())),
-                Err(_) => Err(fault("Must be visible ASCII characters.")),
-            },
-            _ => Err(fault("Must be there once.")),
-        }
+        header(&self.headers, name)
     }
 
     pub(super) fn work(&self) -> &Work {
         &self.work
+    }
+}
+
+/// A JSON body: its media type first, then its size, then its form.
+pub(super) async fn json(work: &Work, headers: &HeaderMap, body: Body) -> Result<Value, Failure> {
+    expect_media(headers, JSON).map_err(|failure| Failure {
+        detail: "Send the body as application/json, without a content coding.".into(),
+        ..failure
+    })?;
+    let bytes = body::read(headers, body, BODY_BYTES, work.config.body_timeout).await?;
+    let bounds = Bounds {
+        bytes: BODY_BYTES,
+        depth: DEPTH,
+    };
+    decode::decode(&bytes, bounds).map_err(|error| {
+        let pointer = match &error {
+            DecodeError::DuplicateKey { pointer, .. } => pointer.clone(),
+            _ => String::new(),
+        };
+        Failure::invalid(vec![Fault::body(pointer, error.to_string())])
+    })
+}
+
+/// The header field `name`, which may be there once.
+pub(super) fn header(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Failure> {
+    let mut sent = headers.get_all(name).iter();
+    let fault = |reason| Failure::invalid(vec![Fault::header(name, reason)]);
+    match (sent.next(), sent.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(text) => Ok(Some(text.to_owned())),
+            Err(_) => Err(fault("Must be visible ASCII characters.")),
+        },
+        _ => Err(fault("Must be there once.")),
     }
 }
 
@@ -214,6 +226,14 @@ impl Answer {
         }
     }
 
+    /// 200 with a JSON Schema.
+    pub(super) fn schema(value: &impl Serialize) -> Self {
+        Self {
+            media: media::SCHEMA,
+            ..Self::ok(value)
+        }
+    }
+
     /// 204.
     pub(super) fn nothing() -> Self {
         Self {
@@ -221,6 +241,7 @@ impl Answer {
             body: None,
             location: None,
             replayed: false,
+            media: JSON,
         }
     }
 
@@ -230,17 +251,18 @@ impl Answer {
             body: Some(serde_json::to_vec(value).unwrap_or_default()),
             location: None,
             replayed: false,
+            media: JSON,
         }
     }
 
-    fn response(self) -> Response {
+    pub(super) fn response(self) -> Response {
         let has_body = self.body.is_some();
         let mut response = http::Response::new(Body::from(self.body.unwrap_or_default()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if has_body {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media));
         }
         if let Some(location) = self
             .location

@@ -4,6 +4,8 @@ mod call;
 mod events;
 mod query;
 mod routes;
+mod threads;
+mod triggers;
 
 use crate::{AdminToken, ServerConfig};
 use purvey_work::Platform;

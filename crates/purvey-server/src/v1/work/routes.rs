@@ -3,9 +3,15 @@
 use super::{
     Work,
     call::{Answer, Call, Names, answer},
-    events,
+    events, threads, triggers,
 };
-use crate::{Response, v1::problem::Failure};
+use crate::{
+    Response, published,
+    v1::{
+        id_of,
+        problem::{Code, Failure},
+    },
+};
 use axum::{
     Router,
     extract::{Request, State},
@@ -13,7 +19,8 @@ use axum::{
 };
 use purvey_work::{Platform, RunFilter};
 
-type Answered = Result<Answer, Failure>;
+/// What a handler makes of a call.
+pub(super) type Answered = Result<Answer, Failure>;
 
 /// The paths of the Work API.
 pub(in crate::v1) fn router<S: Clone + Send + Sync + 'static>(work: Work) -> Router<S> {
@@ -40,15 +47,18 @@ pub(in crate::v1) fn router<S: Clone + Send + Sync + 'static>(work: Work) -> Rou
             get(agent).patch(update_agent).delete(delete_agent),
         )
         .route("/v1/agents/{id}/runs", post(start_run))
+        .route("/v1/agents/{id}/request-schema", get(request_schema))
         .route("/v1/workspaces/{ws}/runs", get(runs))
         .route("/v1/runs/{id}", get(run))
         .route("/v1/runs/{id}/steps", get(steps))
         .route("/v1/runs/{id}/cancel", post(cancel_run))
         .route("/v1/runs/{id}/events", get(events::follow))
+        .merge(threads::router())
+        .merge(triggers::router())
         .with_state(work)
 }
 
-fn platform(call: &Call) -> Platform {
+pub(super) fn platform(call: &Call) -> Platform {
     call.work().platform.clone()
 }
 
@@ -372,4 +382,22 @@ async fn cancel_run(State(work): State<Work>, Names([id]): Names<1>, request: Re
         ))
     })
     .await
+}
+
+/// The schema of a start's body, for whoever found the agent in the catalog.
+async fn request_schema(
+    State(work): State<Work>,
+    Names([id]): Names<1>,
+    request: Request,
+) -> Response {
+    let request_id = id_of(&request);
+    let schema = async {
+        let agent = work.platform.published_agent(id).await?;
+        let agent = agent.ok_or(Failure::new(Code::NotFound))?;
+        Ok::<_, Failure>(Answer::schema(&published::request_schema(&agent)))
+    };
+    match schema.await {
+        Ok(answer) => answer.response(),
+        Err(failure) => failure.response(&request_id),
+    }
 }
