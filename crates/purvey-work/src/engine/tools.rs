@@ -64,7 +64,13 @@ impl OdpTools {
             .local_development(local)
             .deadline(DEADLINE)
             .build()?;
-        Ok(Self { agent })
+        Ok(Self::of(agent))
+    }
+
+    /// Tools that reach what `agent` reaches.
+    #[must_use]
+    pub fn of(agent: Agent) -> Self {
+        Self { agent }
     }
 
     async fn made(&self, tool_use: ToolUse) -> Result<Value, Failure> {
