@@ -91,7 +91,8 @@ impl Platform {
         let request = threads::request(&caller, &id, idempotency_key.as_deref(), &body);
         let (start, lane) = match request {
             Ok(start) => {
-                let lane = self.read(move |session, _| threads::workspace_of(session, &caller, &id));
+                let lane =
+                    self.read(move |session, _| threads::workspace_of(session, &caller, &id));
                 (start, lane.await?)
             }
             // Whoever cannot send learns of an absent thread first.
