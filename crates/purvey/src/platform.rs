@@ -37,14 +37,14 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
     let configs = settings.providers.clone().unwrap_or_default();
     let providers = config::providers(&configs, &environment, &clock).map_err(Failure::usage)?;
     let store = match &settings.database {
-        Some(url) => Store::postgres(url)
-            .map_err(|error| Failure::new(error).about("--database")),
-        None => Store::sqlite(&data.join(FILE)).map_err(|error| {
-            Failure::new(error).about(&data.join(FILE).display().to_string())
-        }),
+        Some(url) => Store::postgres(url).map_err(|error| Failure::new(error).about("--database")),
+        None => Store::sqlite(&data.join(FILE))
+            .map_err(|error| Failure::new(error).about(&data.join(FILE).display().to_string())),
     }?;
     let mut options = PlatformOptions::default();
-    options.providers.extend(providers.names().map(str::to_owned));
+    options
+        .providers
+        .extend(providers.names().map(str::to_owned));
     let mut engine = EngineSettings::default();
     if let Some(workers) = settings.workers {
         engine.workers = workers.get();
@@ -66,7 +66,7 @@ impl Opened {
             welcome(&made, data)?;
         }
         let chance: Arc<dyn Chance> = Arc::new(SystemChance);
-        let tools = OdpTools::new().map_err(|error| Failure::new(error))?;
+        let tools = OdpTools::new(false).map_err(|error| Failure::new(error))?;
         let mut settings = self.settings;
         settings.alone = self.alone;
         Ok(Engine::start(EngineParts {
@@ -83,9 +83,8 @@ impl Opened {
 /// Keeps the first owner's token where only the server's user can read it, and says where.
 fn welcome(made: &Bootstrapped, data: &Path) -> Result<(), Failure> {
     let path = data.join(OWNER_TOKEN);
-    write_private(&path, &made.token.secret).map_err(|error| {
-        Failure::new(format_args!("{}: {error}", path.display()))
-    })?;
+    write_private(&path, &made.token.secret)
+        .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
     say(format_args!(
         "made workspace {} of user {}; the owner's token is in {}",
         made.workspace.id,

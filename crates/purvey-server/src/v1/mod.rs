@@ -8,7 +8,9 @@ mod record;
 mod stream;
 mod work;
 
-use crate::{Response, ServerConfig, Surfaces, body::BodyError, front::Refusal, request_id::RequestId};
+use crate::{
+    Response, ServerConfig, Surfaces, body::BodyError, front::Refusal, request_id::RequestId,
+};
 use axum::{
     Router,
     extract::{Path, Request, rejection::PathRejection},

@@ -12,6 +12,8 @@ use std::{sync::Arc, time::Duration};
 const LOOK: Duration = Duration::from_millis(500);
 /// How often leases are renewed: twice may fail before one is lost.
 const RENEW: Duration = Duration::from_secs(5);
+/// How often a node looks for runs that nobody works on.
+const SWEEP: Duration = Duration::from_secs(1);
 
 impl Node {
     /// Keeps leases and hears of cancellations, for as long as the node lives.
@@ -98,6 +100,23 @@ impl Node {
         {
             if let Some(worker) = self.working.lock().get(&run) {
                 worker.send_modify(|signal| signal.stop(Stop::Cancel));
+            }
+        }
+    }
+
+    /// Ends runs whose time is over and whose workers are gone, and gives free slots on, for as long as the node lives.
+    pub(super) async fn sweep(self: Arc<Self>) {
+        loop {
+            self.sleep(SWEEP).await;
+            let found = self.write(runs::to_sweep).await;
+            let mut workspaces = note("runs cannot be swept", found).unwrap_or_default();
+            while let Some(workspace) = workspaces.pop() {
+                let more = self
+                    .write(move |session, cx| runs::sweep(session, cx, workspace))
+                    .await;
+                if note("a workspace cannot be swept", more) == Some(true) {
+                    workspaces.push(workspace);
+                }
             }
         }
     }

@@ -100,8 +100,8 @@ struct Node {
     parts: EngineParts,
     /// The runs that are worked on, and how to reach their workers.
     working: Mutex<HashMap<RunId, watch::Sender<Signal>>>,
-    /// Wakes who looks for runs.
-    wake: Arc<Notify>,
+    /// Wakes who looks for runs, when there is room for one more.
+    room: Notify,
     /// Wakes who waits for a worker to end.
     ended: Notify,
     stopping: AtomicBool,
@@ -117,22 +117,16 @@ impl Engine {
             name: name.iter().map(|byte| format!("{byte:02x}")).collect(),
             parts,
             working: Mutex::default(),
-            wake: Arc::default(),
+            room: Notify::new(),
             ended: Notify::new(),
             stopping: AtomicBool::new(false),
         });
         let tasks = vec![
             tokio::spawn(node.clone().look_for_runs()),
             tokio::spawn(node.clone().keep_leases()),
+            tokio::spawn(node.clone().sweep()),
         ];
         Self { node, tasks }
-    }
-
-    /// What to notify when there may be something to claim: the store's notices of that topic belong here. Without any, the engine looks
-    /// four times a second.
-    #[must_use]
-    pub fn waker(&self) -> Arc<Notify> {
-        self.node.wake.clone()
     }
 
     /// Runs that are being worked on here.
@@ -146,7 +140,7 @@ impl Engine {
     pub async fn shutdown(mut self, grace: Duration) {
         let node = self.node.clone();
         node.stopping.store(true, Ordering::Release);
-        node.wake.notify_one();
+        node.room.notify_one();
         let time = node.parts.time.clone();
         let wait = |wait| time.sleep_until(time.now().after(wait));
         tokio::select! {
@@ -233,6 +227,7 @@ impl Node {
             let ended = self.write(runs::expire_leases).await;
             note("leases of earlier processes cannot be ended", ended);
         }
+        let mut news = self.parts.store.hub().watch(runs::CLAIMABLE);
         while !self.is_stopping() {
             let free = self.free();
             let mut found = 0;
@@ -249,7 +244,8 @@ impl Node {
             // A node that got as much as it asked for looks again once it has room.
             if found == 0 || self.free() == 0 {
                 tokio::select! {
-                    () = self.wake.notified() => {}
+                    () = news.changed() => {}
+                    () = self.room.notified() => {}
                     () = self.sleep(LOOK) => {}
                 }
             }
@@ -285,7 +281,7 @@ impl Node {
             }
             drop(working);
             self.ended.notify_waiters();
-            self.wake.notify_one();
+            self.room.notify_one();
         });
     }
 }

@@ -17,10 +17,7 @@ use crate::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::{
-    collections::HashSet,
-    time::Duration,
-};
+use std::{collections::HashSet, time::Duration};
 
 /// Artifacts that one run may read, at most.
 const ARTIFACTS: usize = 100;
@@ -78,10 +75,13 @@ impl RunFilter {
             );
             None
         });
-        let agent = agent.map(str::parse::<AgentId>).transpose().unwrap_or_else(|_| {
-            fault("agent_id", "Must be an agent's id.");
-            None
-        });
+        let agent = agent
+            .map(str::parse::<AgentId>)
+            .transpose()
+            .unwrap_or_else(|_| {
+                fault("agent_id", "Must be an agent's id.");
+                None
+            });
         match faults.is_empty() {
             true => Ok(Self { status, agent }),
             false => Err(Refusal::invalid(faults).into()),
@@ -130,8 +130,10 @@ impl Platform {
         let key = key(idempotency_key.as_deref(), &target, &body)?;
         let Principal::User(actor) = &caller else {
             // The operator sees every agent and starts none.
-            self.read(move |session, _| agents::find(session, &Principal::Operator, &agent).map(|_| ()))
-                .await?;
+            self.read(move |session, _| {
+                agents::find(session, &Principal::Operator, &agent).map(|_| ())
+            })
+            .await?;
             return Err(caller.actor().err().unwrap_or(Code::PermissionRole.into()));
         };
         let id: AgentId = named(&agent)?;

@@ -2,8 +2,7 @@
 
 use super::{BODY_BYTES, Work, query::Query};
 use crate::{
-    Response,
-    body,
+    Response, body,
     request_id::RequestId,
     v1::{
         auth::bearer,
@@ -57,7 +56,10 @@ impl<const N: usize, S: Sync> FromRequestParts<S> for Names<N> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let path = Path::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
-        let mut names = path.map(|Path(names)| names).unwrap_or_default().into_iter();
+        let mut names = path
+            .map(|Path(names)| names)
+            .unwrap_or_default()
+            .into_iter();
         Ok(Self(std::array::from_fn(|_| {
             names.next().map(|(_, value)| value).unwrap_or_default()
         })))
@@ -110,12 +112,19 @@ async fn call(work: Work, request: Request) -> Result<Call, Failure> {
 async fn principal(work: &Work, headers: &HeaderMap) -> Result<Principal, Failure> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let secret = match (sent.next(), sent.next()) {
-        (None, _) => return Err(Failure::from(purvey_work::Error::from(purvey_work::Code::AuthMissing))),
+        (None, _) => {
+            return Err(Failure::from(purvey_work::Error::from(
+                purvey_work::Code::AuthMissing,
+            )));
+        }
         (Some(value), None) => bearer(value.as_bytes()),
         _ => None,
     };
     let secret = secret.ok_or_else(invalid)?;
-    if work.operator().is_some_and(|operator| operator.matches(secret)) {
+    if work
+        .operator()
+        .is_some_and(|operator| operator.matches(secret))
+    {
         return Ok(Principal::Operator);
     }
     let secret = std::str::from_utf8(secret).map_err(|_| invalid())?;
@@ -131,7 +140,9 @@ impl Call {
     pub(super) async fn json(&mut self) -> Result<Value, Failure> {
         expect_media(&self.headers, JSON).map_err(|failure| Failure {
             detail: match failure.code {
-                Code::UnsupportedMediaType => "Send the body as application/json, without a content coding.".into(),
+                Code::UnsupportedMediaType => {
+                    "Send the body as application/json, without a content coding.".into()
+                }
                 _ => failure.detail.clone(),
             },
             ..failure
@@ -186,7 +197,11 @@ impl Answer {
     }
 
     /// 202, or 200 for a replay, with a JSON body and where the run is.
-    pub(super) fn started(value: &impl Serialize, run: impl std::fmt::Display, replayed: bool) -> Self {
+    pub(super) fn started(
+        value: &impl Serialize,
+        run: impl std::fmt::Display,
+        replayed: bool,
+    ) -> Self {
         let status = if replayed {
             StatusCode::OK
         } else {
@@ -227,7 +242,10 @@ impl Answer {
         if has_body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         }
-        if let Some(location) = self.location.and_then(|place| HeaderValue::try_from(place).ok()) {
+        if let Some(location) = self
+            .location
+            .and_then(|place| HeaderValue::try_from(place).ok())
+        {
             headers.insert(LOCATION, location);
         }
         if self.replayed {

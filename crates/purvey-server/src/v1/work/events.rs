@@ -91,7 +91,9 @@ impl Stream {
     async fn look(&mut self) -> Result<(), purvey_work::Error> {
         let platform = &self.call.work().platform;
         let principal = self.call.principal.clone();
-        let (events, ended) = platform.events(principal, self.run.clone(), self.after).await?;
+        let (events, ended) = platform
+            .events(principal, self.run.clone(), self.after)
+            .await?;
         if let Some(last) = events.last() {
             self.after = last.id;
         }

@@ -1,7 +1,7 @@
 //! Query parameters: known ones once and well formed, others ignored.
 
-use crate::v1::problem::{Failure, Fault};
 use crate::odp;
+use crate::v1::problem::{Failure, Fault};
 use purvey_work::PageRequest;
 use std::time::Duration;
 

@@ -16,14 +16,17 @@ use purvey_work::{Platform, RunFilter};
 type Answered = Result<Answer, Failure>;
 
 /// The paths of the Work API.
-pub(in crate::v1) fn router(work: Work) -> Router {
+pub(in crate::v1) fn router<S: Clone + Send + Sync + 'static>(work: Work) -> Router<S> {
     Router::new()
         .route("/v1/admin/organizations", post(create_organization))
         .route("/v1/admin/users", post(create_user))
         .route("/v1/admin/users/{id}", patch(update_user))
         .route("/v1/admin/limits", get(limits).patch(update_limits))
         .route("/v1/workspaces", get(workspaces).post(create_workspace))
-        .route("/v1/workspaces/{ws}", get(workspace).patch(update_workspace))
+        .route(
+            "/v1/workspaces/{ws}",
+            get(workspace).patch(update_workspace),
+        )
         .route("/v1/workspaces/{ws}/members", get(members))
         .route(
             "/v1/workspaces/{ws}/members/{user}",
@@ -52,8 +55,13 @@ fn platform(call: &Call) -> Platform {
 async fn create_organization(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        let made = platform(&call).create_organization(call.principal.clone(), body).await?;
-        Ok(Answer::created(&made, format!("/v1/admin/organizations/{}", made.id)))
+        let made = platform(&call)
+            .create_organization(call.principal.clone(), body)
+            .await?;
+        Ok(Answer::created(
+            &made,
+            format!("/v1/admin/organizations/{}", made.id),
+        ))
     })
     .await
 }
@@ -61,23 +69,38 @@ async fn create_organization(State(work): State<Work>, request: Request) -> Resp
 async fn create_user(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        let made = platform(&call).create_user(call.principal.clone(), body).await?;
-        Ok(Answer::created(&made, format!("/v1/admin/users/{}", made.id)))
+        let made = platform(&call)
+            .create_user(call.principal.clone(), body)
+            .await?;
+        Ok(Answer::created(
+            &made,
+            format!("/v1/admin/users/{}", made.id),
+        ))
     })
     .await
 }
 
-async fn update_user(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
+async fn update_user(
+    State(work): State<Work>,
+    Names([id]): Names<1>,
+    request: Request,
+) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        Ok(Answer::ok(&platform(&call).update_user(call.principal.clone(), id, body).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .update_user(call.principal.clone(), id, body)
+                .await?,
+        ))
     })
     .await
 }
 
 async fn limits(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        Ok(Answer::ok(&platform(&call).limits(call.principal.clone()).await?))
+        Ok(Answer::ok(
+            &platform(&call).limits(call.principal.clone()).await?,
+        ))
     })
     .await
 }
@@ -85,7 +108,11 @@ async fn limits(State(work): State<Work>, request: Request) -> Response {
 async fn update_limits(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        Ok(Answer::ok(&platform(&call).update_limits(call.principal.clone(), body).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .update_limits(call.principal.clone(), body)
+                .await?,
+        ))
     })
     .await
 }
@@ -93,7 +120,11 @@ async fn update_limits(State(work): State<Work>, request: Request) -> Response {
 async fn workspaces(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
         let page = call.query.page()?;
-        Ok(Answer::ok(&platform(&call).workspaces(call.principal.clone(), page).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .workspaces(call.principal.clone(), page)
+                .await?,
+        ))
     })
     .await
 }
@@ -101,30 +132,49 @@ async fn workspaces(State(work): State<Work>, request: Request) -> Response {
 async fn create_workspace(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        let made = platform(&call).create_workspace(call.principal.clone(), body).await?;
-        Ok(Answer::created(&made, format!("/v1/workspaces/{}", made.id)))
+        let made = platform(&call)
+            .create_workspace(call.principal.clone(), body)
+            .await?;
+        Ok(Answer::created(
+            &made,
+            format!("/v1/workspaces/{}", made.id),
+        ))
     })
     .await
 }
 
 async fn workspace(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        Ok(Answer::ok(&platform(&call).workspace(call.principal.clone(), id).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .workspace(call.principal.clone(), id)
+                .await?,
+        ))
     })
     .await
 }
 
-async fn update_workspace(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
+async fn update_workspace(
+    State(work): State<Work>,
+    Names([id]): Names<1>,
+    request: Request,
+) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        Ok(Answer::ok(&platform(&call).update_workspace(call.principal.clone(), id, body).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .update_workspace(call.principal.clone(), id, body)
+                .await?,
+        ))
     })
     .await
 }
 
 async fn members(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        Ok(Answer::ok(&platform(&call).members(call.principal.clone(), id).await?))
+        Ok(Answer::ok(
+            &platform(&call).members(call.principal.clone(), id).await?,
+        ))
     })
     .await
 }
@@ -136,7 +186,9 @@ async fn put_member(
 ) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        let member = platform(&call).put_member(call.principal.clone(), id, user, body).await?;
+        let member = platform(&call)
+            .put_member(call.principal.clone(), id, user, body)
+            .await?;
         Ok(Answer::ok(&member))
     })
     .await
@@ -148,7 +200,9 @@ async fn remove_member(
     request: Request,
 ) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        platform(&call).remove_member(call.principal.clone(), id, user).await?;
+        platform(&call)
+            .remove_member(call.principal.clone(), id, user)
+            .await?;
         Ok(Answer::nothing())
     })
     .await
@@ -157,7 +211,9 @@ async fn remove_member(
 async fn tokens(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
         let page = call.query.page()?;
-        Ok(Answer::ok(&platform(&call).tokens(call.principal.clone(), page).await?))
+        Ok(Answer::ok(
+            &platform(&call).tokens(call.principal.clone(), page).await?,
+        ))
     })
     .await
 }
@@ -165,15 +221,26 @@ async fn tokens(State(work): State<Work>, request: Request) -> Response {
 async fn create_token(State(work): State<Work>, request: Request) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        let made = platform(&call).create_token(call.principal.clone(), body).await?;
-        Ok(Answer::created(&made, format!("/v1/tokens/{}", made.token.id)))
+        let made = platform(&call)
+            .create_token(call.principal.clone(), body)
+            .await?;
+        Ok(Answer::created(
+            &made,
+            format!("/v1/tokens/{}", made.token.id),
+        ))
     })
     .await
 }
 
-async fn revoke_token(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
+async fn revoke_token(
+    State(work): State<Work>,
+    Names([id]): Names<1>,
+    request: Request,
+) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        platform(&call).revoke_token(call.principal.clone(), id).await?;
+        platform(&call)
+            .revoke_token(call.principal.clone(), id)
+            .await?;
         Ok(Answer::nothing())
     })
     .await
@@ -182,15 +249,25 @@ async fn revoke_token(State(work): State<Work>, Names([id]): Names<1>, request: 
 async fn agents(State(work): State<Work>, Names([ws]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
         let page = call.query.page()?;
-        Ok(Answer::ok(&platform(&call).agents(call.principal.clone(), ws, page).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .agents(call.principal.clone(), ws, page)
+                .await?,
+        ))
     })
     .await
 }
 
-async fn create_agent(State(work): State<Work>, Names([ws]): Names<1>, request: Request) -> Response {
+async fn create_agent(
+    State(work): State<Work>,
+    Names([ws]): Names<1>,
+    request: Request,
+) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        let made = platform(&call).create_agent(call.principal.clone(), ws, body).await?;
+        let made = platform(&call)
+            .create_agent(call.principal.clone(), ws, body)
+            .await?;
         Ok(Answer::created(&made, format!("/v1/agents/{}", made.id)))
     })
     .await
@@ -198,22 +275,38 @@ async fn create_agent(State(work): State<Work>, Names([ws]): Names<1>, request: 
 
 async fn agent(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        Ok(Answer::ok(&platform(&call).agent(call.principal.clone(), id).await?))
+        Ok(Answer::ok(
+            &platform(&call).agent(call.principal.clone(), id).await?,
+        ))
     })
     .await
 }
 
-async fn update_agent(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
+async fn update_agent(
+    State(work): State<Work>,
+    Names([id]): Names<1>,
+    request: Request,
+) -> Response {
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
-        Ok(Answer::ok(&platform(&call).update_agent(call.principal.clone(), id, body).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .update_agent(call.principal.clone(), id, body)
+                .await?,
+        ))
     })
     .await
 }
 
-async fn delete_agent(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
+async fn delete_agent(
+    State(work): State<Work>,
+    Names([id]): Names<1>,
+    request: Request,
+) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        platform(&call).delete_agent(call.principal.clone(), id).await?;
+        platform(&call)
+            .delete_agent(call.principal.clone(), id)
+            .await?;
         Ok(Answer::nothing())
     })
     .await
@@ -223,8 +316,14 @@ async fn start_run(State(work): State<Work>, Names([id]): Names<1>, request: Req
     answer(work, request, async |mut call: Call| -> Answered {
         let body = call.json().await?;
         let key = call.header("idempotency-key")?;
-        let started = platform(&call).start_run(call.principal.clone(), id, body, key).await?;
-        Ok(Answer::started(&started.run, started.run.id, started.replayed))
+        let started = platform(&call)
+            .start_run(call.principal.clone(), id, body, key)
+            .await?;
+        Ok(Answer::started(
+            &started.run,
+            started.run.id,
+            started.replayed,
+        ))
     })
     .await
 }
@@ -234,7 +333,11 @@ async fn runs(State(work): State<Work>, Names([ws]): Names<1>, request: Request)
         let page = call.query.page()?;
         let (status, agent) = (call.query.one("status")?, call.query.one("agent_id")?);
         let filter = RunFilter::parse(status.as_deref(), agent.as_deref())?;
-        Ok(Answer::ok(&platform(&call).runs(call.principal.clone(), ws, filter, page).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .runs(call.principal.clone(), ws, filter, page)
+                .await?,
+        ))
     })
     .await
 }
@@ -242,21 +345,31 @@ async fn runs(State(work): State<Work>, Names([ws]): Names<1>, request: Request)
 async fn run(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
         let wait = call.query.wait()?;
-        Ok(Answer::ok(&platform(&call).run(call.principal.clone(), id, wait).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .run(call.principal.clone(), id, wait)
+                .await?,
+        ))
     })
     .await
 }
 
 async fn steps(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        Ok(Answer::ok(&platform(&call).steps(call.principal.clone(), id).await?))
+        Ok(Answer::ok(
+            &platform(&call).steps(call.principal.clone(), id).await?,
+        ))
     })
     .await
 }
 
 async fn cancel_run(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
-        Ok(Answer::ok(&platform(&call).cancel_run(call.principal.clone(), id).await?))
+        Ok(Answer::ok(
+            &platform(&call)
+                .cancel_run(call.principal.clone(), id)
+                .await?,
+        ))
     })
     .await
 }

@@ -10,7 +10,17 @@ use crate::{
 use serde_json::json;
 use std::time::Duration;
 
-#[test]
+super::on_each_store! {
+    a_free_slot_is_taken_at_once_and_the_limit_queues,
+    a_queued_run_begins_by_itself_when_a_slot_frees_in_its_order,
+    only_a_full_queue_refuses_and_says_when_to_come_back,
+    a_batch_is_judged_as_if_each_start_came_alone,
+    lowering_the_limit_stops_nobody_and_nothing_begins_until_the_count_is_below_it,
+    what_waits_is_cancelled_at_once_and_what_runs_as_soon_as_its_worker_looks,
+    starts_are_judged_in_one_order,
+    turns_of_a_thread_run_one_after_the_other,
+}
+
 fn a_free_slot_is_taken_at_once_and_the_limit_queues() {
     let world = World::new(1);
     let user = world.user();
@@ -36,7 +46,6 @@ fn a_free_slot_is_taken_at_once_and_the_limit_queues() {
     }
 }
 
-#[test]
 fn a_queued_run_begins_by_itself_when_a_slot_frees_in_its_order() {
     let mut world = World::new(2);
     let user = world.user();
@@ -60,7 +69,6 @@ fn a_queued_run_begins_by_itself_when_a_slot_frees_in_its_order() {
     assert_eq!(world.number("SELECT unfinished FROM agents", &[]), 0);
 }
 
-#[test]
 fn only_a_full_queue_refuses_and_says_when_to_come_back() {
     let mut world = World::new(3);
     let user = world.user();
@@ -93,7 +101,6 @@ fn only_a_full_queue_refuses_and_says_when_to_come_back() {
     );
 }
 
-#[test]
 fn a_batch_is_judged_as_if_each_start_came_alone() {
     let world = World::new(4);
     let user = world.user();
@@ -140,7 +147,6 @@ fn a_batch_is_judged_as_if_each_start_came_alone() {
     assert_eq!(world.number(kept, &[]), 50);
 }
 
-#[test]
 fn lowering_the_limit_stops_nobody_and_nothing_begins_until_the_count_is_below_it() {
     let world = World::new(5);
     let user = world.user();
@@ -163,7 +169,6 @@ fn lowering_the_limit_stops_nobody_and_nothing_begins_until_the_count_is_below_i
     assert_eq!(counters(), [[2, 0]]);
 }
 
-#[test]
 fn what_waits_is_cancelled_at_once_and_what_runs_as_soon_as_its_worker_looks() {
     let mut world = World::new(6);
     let user = world.user();
@@ -218,7 +223,6 @@ fn what_waits_is_cancelled_at_once_and_what_runs_as_soon_as_its_worker_looks() {
     );
 }
 
-#[test]
 fn starts_are_judged_in_one_order() {
     let world = World::new(7);
     let owner = world.user();
@@ -285,7 +289,6 @@ fn starts_are_judged_in_one_order() {
     assert_eq!(absent.code, Code::NotFound);
 }
 
-#[test]
 fn turns_of_a_thread_run_one_after_the_other() {
     let world = World::new(8);
     let user = world.user();

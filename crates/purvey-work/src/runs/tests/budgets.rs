@@ -9,6 +9,19 @@ use crate::{
     sql::Param,
 };
 
+super::on_each_store! {
+    daily_cost_applies_only_when_set_and_clears_at_midnight_utc,
+    the_allowance_is_shared_by_every_workspace_of_the_owner,
+    whoever_starts_draws_on_the_allowance_of_the_owner,
+    the_platform_limit_counts_everyone,
+    an_invited_owner_needs_approval_once_they_share_no_workspace_with_the_inviter,
+    an_operator_stops_all_spending_and_lets_it_go_on,
+    concurrent_calls_see_each_others_reservations_and_one_call_is_the_most_by_which_a_limit_is_passed,
+    reservation_and_settlement_are_of_the_day_of_the_reservation,
+    a_call_in_flight_at_a_crash_is_charged_its_reservation_and_may_be_made_again,
+    an_answer_that_got_lost_neither_reserves_nor_charges_twice,
+}
+
 /// A cent in micro-cents.
 const CENT: i64 = 1_000_000;
 
@@ -45,7 +58,6 @@ fn ledger(world: &World, scope: &str) -> Vec<Vec<i64>> {
     )
 }
 
-#[test]
 fn daily_cost_applies_only_when_set_and_clears_at_midnight_utc() {
     let (mut world, user, _, agent) = setting(1);
     spend(&world, user, agent, 5 * CENT);
@@ -64,7 +76,6 @@ fn daily_cost_applies_only_when_set_and_clears_at_midnight_utc() {
     assert_eq!(world.run(agent, user).status, RunStatus::Running);
 }
 
-#[test]
 fn the_allowance_is_shared_by_every_workspace_of_the_owner() {
     let (world, user, _, agent) = setting(2);
     world.sql("UPDATE limits SET allowance_daily_cents = 3", &[]);
@@ -84,7 +95,6 @@ fn the_allowance_is_shared_by_every_workspace_of_the_owner() {
     assert_eq!(world.run(strangers, stranger).status, RunStatus::Running);
 }
 
-#[test]
 fn whoever_starts_draws_on_the_allowance_of_the_owner() {
     let (world, owner, workspace, agent) = setting(3);
     world.sql("UPDATE limits SET allowance_daily_cents = 1", &[]);
@@ -101,7 +111,6 @@ fn whoever_starts_draws_on_the_allowance_of_the_owner() {
     assert_eq!(world.run(own, member).status, RunStatus::Running);
 }
 
-#[test]
 fn the_platform_limit_counts_everyone() {
     let (world, user, _, agent) = setting(4);
     let stranger = world.user();
@@ -114,7 +123,6 @@ fn the_platform_limit_counts_everyone() {
     }
 }
 
-#[test]
 fn an_invited_owner_needs_approval_once_they_share_no_workspace_with_the_inviter() {
     let (mut world, owner, workspace, agent) = setting(5);
     let inviter = world.user();
@@ -148,7 +156,6 @@ fn an_invited_owner_needs_approval_once_they_share_no_workspace_with_the_inviter
     assert_eq!(world.run(agent, owner).status, RunStatus::Running);
 }
 
-#[test]
 fn an_operator_stops_all_spending_and_lets_it_go_on() {
     let (world, user, _, agent) = setting(6);
     let run = world.run(agent, user);
@@ -170,7 +177,6 @@ fn an_operator_stops_all_spending_and_lets_it_go_on() {
     assert_eq!(world.run(agent, user).status, RunStatus::Running);
 }
 
-#[test]
 fn concurrent_calls_see_each_others_reservations_and_one_call_is_the_most_by_which_a_limit_is_passed()
  {
     let (world, user, workspace, agent) = setting(7);
@@ -204,7 +210,6 @@ fn concurrent_calls_see_each_others_reservations_and_one_call_is_the_most_by_whi
     assert_eq!(world.read(claims[0].lease.run).cost_cents, 1);
 }
 
-#[test]
 fn reservation_and_settlement_are_of_the_day_of_the_reservation() {
     let (mut world, user, workspace, agent) = setting(8);
     world.pass(12 * 3_600_000 - 1);
@@ -225,7 +230,6 @@ fn reservation_and_settlement_are_of_the_day_of_the_reservation() {
     );
 }
 
-#[test]
 fn a_call_in_flight_at_a_crash_is_charged_its_reservation_and_may_be_made_again() {
     let (mut world, user, _, agent) = setting(9);
     let run = world.run(agent, user);
@@ -245,7 +249,6 @@ fn a_call_in_flight_at_a_crash_is_charged_its_reservation_and_may_be_made_again(
     assert_eq!(ledger(&world, "platform"), [[20_454, 4 * CENT, 0]]);
 }
 
-#[test]
 fn an_answer_that_got_lost_neither_reserves_nor_charges_twice() {
     let (world, user, _, agent) = setting(10);
     let run = world.run(agent, user);

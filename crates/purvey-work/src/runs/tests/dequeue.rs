@@ -8,6 +8,19 @@ use crate::{
     runs::{self, By, Outcome, Target},
 };
 
+super::on_each_store! {
+    agent_paused,
+    actor_not_member,
+    actor_unavailable,
+    trigger_disabled,
+    a_trigger_acts_for_its_creator,
+    thread_closed,
+    thread_paused_leaves_the_turn_waiting_and_resuming_runs_it_anew,
+    turn_requester_unavailable,
+    a_limit_of_spending_met_while_it_waited,
+    recovery_of_a_run_that_began_judges_nothing_again,
+}
+
 struct Setting {
     world: World,
     owner: UserId,
@@ -68,7 +81,6 @@ impl Setting {
     }
 }
 
-#[test]
 fn agent_paused() {
     let s = full(1);
     let run = s.queue(s.world.by(s.starter), Target::Agent(s.agent));
@@ -76,7 +88,6 @@ fn agent_paused() {
     assert_eq!(s.dequeued(run), Code::DequeueAgentPaused);
 }
 
-#[test]
 fn actor_not_member() {
     let s = full(2);
     let run = s.queue(s.world.by(s.starter), Target::Agent(s.agent));
@@ -85,7 +96,6 @@ fn actor_not_member() {
     assert_eq!(s.dequeued(run), Code::DequeueActorNotMember);
 }
 
-#[test]
 fn actor_unavailable() {
     for state in [
         UserState::Deactivated,
@@ -103,7 +113,6 @@ fn actor_unavailable() {
     assert_eq!(s.dequeued(run), Code::DequeueActorUnavailable);
 }
 
-#[test]
 fn trigger_disabled() {
     let s = full(5);
     let trigger = s.world.trigger(s.workspace, s.agent, s.starter);
@@ -118,7 +127,6 @@ fn trigger_disabled() {
     assert_eq!(s.dequeued(run), Code::DequeueTriggerDisabled);
 }
 
-#[test]
 fn a_trigger_acts_for_its_creator() {
     let s = full(7);
     let trigger = s.world.trigger(s.workspace, s.agent, s.starter);
@@ -127,7 +135,6 @@ fn a_trigger_acts_for_its_creator() {
     assert_eq!(s.dequeued(run), Code::DequeueActorNotMember);
 }
 
-#[test]
 fn thread_closed() {
     let s = full(8);
     let run = s.queue(s.world.by(s.starter), Target::Thread(s.thread));
@@ -135,7 +142,6 @@ fn thread_closed() {
     assert_eq!(s.dequeued(run), Code::DequeueThreadClosed);
 }
 
-#[test]
 fn thread_paused_leaves_the_turn_waiting_and_resuming_runs_it_anew() {
     let s = full(9);
     let start = s
@@ -170,7 +176,6 @@ fn thread_paused_leaves_the_turn_waiting_and_resuming_runs_it_anew() {
     assert_eq!(s.world.number("SELECT COUNT(*) FROM turns", &[]), 1);
 }
 
-#[test]
 fn turn_requester_unavailable() {
     let changes: [fn(&Setting); 3] = [
         |s| s.world.member(s.workspace, s.starter, None),
@@ -185,7 +190,6 @@ fn turn_requester_unavailable() {
     }
 }
 
-#[test]
 fn a_limit_of_spending_met_while_it_waited() {
     let s = full(11);
     let run = s.queue(s.world.by(s.starter), Target::Agent(s.agent));
@@ -202,7 +206,6 @@ fn a_limit_of_spending_met_while_it_waited() {
     );
 }
 
-#[test]
 fn recovery_of_a_run_that_began_judges_nothing_again() {
     let mut s = full(12);
     s.world.claim_one(s.first);

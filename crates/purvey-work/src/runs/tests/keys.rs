@@ -10,6 +10,16 @@ use crate::{
 };
 use serde_json::json;
 
+super::on_each_store! {
+    a_replay_is_the_original_run_as_it_is_now_whatever_the_limits_say,
+    a_key_is_not_used_for_another_request,
+    a_refused_start_does_not_consume_its_key,
+    a_key_belongs_to_a_principal_and_a_workspace,
+    two_racing_starts_with_one_key_make_one_run,
+    a_replayed_turn_answers_the_same_turn,
+    keys_outlive_the_pruning_of_their_runs_by_a_day,
+}
+
 fn setting(seed: u64, limit: i64, queue: i64) -> (World, UserId, WorkspaceId, AgentId) {
     let world = World::new(seed);
     let user = world.user();
@@ -22,7 +32,6 @@ fn keyed(world: &World, user: UserId, agent: AgentId, key: &str) -> Start {
     world.start(world.by(user), Target::Agent(agent), Some(key))
 }
 
-#[test]
 fn a_replay_is_the_original_run_as_it_is_now_whatever_the_limits_say() {
     let (world, user, _, agent) = setting(1, 1, 0);
     let start = keyed(&world, user, agent, "k");
@@ -42,7 +51,6 @@ fn a_replay_is_the_original_run_as_it_is_now_whatever_the_limits_say() {
     assert_eq!(world.number("SELECT COUNT(*) FROM runs", &[]), 1);
 }
 
-#[test]
 fn a_key_is_not_used_for_another_request() {
     let (world, user, _, agent) = setting(2, 5, 5);
     let start = keyed(&world, user, agent, "k");
@@ -55,7 +63,6 @@ fn a_key_is_not_used_for_another_request() {
     assert_eq!(world.number("SELECT COUNT(*) FROM runs", &[]), 1);
 }
 
-#[test]
 fn a_refused_start_does_not_consume_its_key() {
     let (world, user, _, agent) = setting(3, 1, 0);
     let holder = world.run(agent, user);
@@ -69,7 +76,6 @@ fn a_refused_start_does_not_consume_its_key() {
     assert!(!world.admit(&start).unwrap().replayed);
 }
 
-#[test]
 fn a_key_belongs_to_a_principal_and_a_workspace() {
     let (world, user, workspace, agent) = setting(4, 9, 9);
     let other = world.user();
@@ -109,7 +115,6 @@ fn a_key_belongs_to_a_principal_and_a_workspace() {
     );
 }
 
-#[test]
 fn two_racing_starts_with_one_key_make_one_run() {
     let (world, user, _, agent) = setting(5, 1, 500);
     let start = keyed(&world, user, agent, "k");
@@ -130,7 +135,6 @@ fn two_racing_starts_with_one_key_make_one_run() {
     );
 }
 
-#[test]
 fn a_replayed_turn_answers_the_same_turn() {
     let (world, user, workspace, agent) = setting(6, 5, 5);
     let thread = world.thread(workspace, agent, user);
@@ -143,7 +147,6 @@ fn a_replayed_turn_answers_the_same_turn() {
     assert_eq!(world.number("SELECT COUNT(*) FROM turns", &[]), 1);
 }
 
-#[test]
 fn keys_outlive_the_pruning_of_their_runs_by_a_day() {
     let (mut world, user, _, agent) = setting(7, 5, 5);
     let start = keyed(&world, user, agent, "k");

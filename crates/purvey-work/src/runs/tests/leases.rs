@@ -11,6 +11,22 @@ use crate::{
 };
 use serde_json::json;
 
+super::on_each_store! {
+    a_run_has_one_worker_until_its_lease_runs_out,
+    a_later_attempt_goes_on_from_the_steps_that_are_done,
+    the_fifth_crash_fails_the_run_and_a_handover_is_none,
+    a_lone_server_takes_its_runs_up_at_its_start,
+    a_provider_limit_pauses_the_run_which_goes_on_by_itself,
+    five_in_a_row_on_one_step_fail_the_run,
+    one_wait_is_fifteen_minutes_at_most_and_none_passes_the_time_limit,
+    a_wait_that_would_pass_the_time_limit_fails_the_run_at_once,
+    the_time_limit_is_wall_clock_from_the_first_start,
+    no_workspace_starves_another,
+    output_that_breaks_the_contract_fails_the_run_and_says_where,
+    watchers_are_told_each_change_as_it_was_and_can_go_on_after_any,
+    lists_are_newest_first_and_filtered,
+}
+
 fn setting(seed: u64, limit: i64) -> (World, UserId, AgentId) {
     let world = World::new(seed);
     let user = world.user();
@@ -36,7 +52,6 @@ fn pause(world: &World, lease: &Lease, seq: u32, seconds: i64) -> Paused {
         .unwrap()
 }
 
-#[test]
 fn a_run_has_one_worker_until_its_lease_runs_out() {
     let (mut world, user, agent) = setting(1, 1);
     let run = world.run(agent, user).id;
@@ -88,7 +103,6 @@ fn a_run_has_one_worker_until_its_lease_runs_out() {
     ));
 }
 
-#[test]
 fn a_later_attempt_goes_on_from_the_steps_that_are_done() {
     let (mut world, user, agent) = setting(2, 1);
     let run = world.run(agent, user).id;
@@ -122,7 +136,6 @@ fn a_later_attempt_goes_on_from_the_steps_that_are_done() {
     assert_eq!((steps[0].input_tokens, steps[0].output_tokens), (3, 4));
 }
 
-#[test]
 fn the_fifth_crash_fails_the_run_and_a_handover_is_none() {
     let (mut world, user, agent) = setting(3, 1);
     let run = world.run(agent, user).id;
@@ -144,7 +157,6 @@ fn the_fifth_crash_fails_the_run_and_a_handover_is_none() {
     assert_eq!(world.read(run).attempt, 14);
 }
 
-#[test]
 fn a_lone_server_takes_its_runs_up_at_its_start() {
     let (world, user, agent) = setting(4, 1);
     let run = world.run(agent, user).id;
@@ -154,7 +166,6 @@ fn a_lone_server_takes_its_runs_up_at_its_start() {
     assert_eq!(world.claim_one(run).lease.attempt, 2);
 }
 
-#[test]
 fn a_provider_limit_pauses_the_run_which_goes_on_by_itself() {
     let (mut world, user, agent) = setting(5, 1);
     let run = world.run(agent, user).id;
@@ -187,7 +198,6 @@ fn a_provider_limit_pauses_the_run_which_goes_on_by_itself() {
     );
 }
 
-#[test]
 fn five_in_a_row_on_one_step_fail_the_run() {
     let (mut world, user, agent) = setting(6, 1);
     let run = world.run(agent, user).id;
@@ -227,7 +237,6 @@ fn five_in_a_row_on_one_step_fail_the_run() {
     assert_eq!(world.numbers("SELECT running FROM workspaces", &[]), [[0]]);
 }
 
-#[test]
 fn one_wait_is_fifteen_minutes_at_most_and_none_passes_the_time_limit() {
     let (mut world, user, agent) = setting(7, 1);
     let run = world.run(agent, user).id;
@@ -248,7 +257,6 @@ fn one_wait_is_fifteen_minutes_at_most_and_none_passes_the_time_limit() {
     assert_eq!(world.failed(run), Code::RunTimeLimit);
 }
 
-#[test]
 fn a_wait_that_would_pass_the_time_limit_fails_the_run_at_once() {
     let (mut world, user, agent) = setting(8, 1);
     let run = world.run(agent, user).id;
@@ -258,7 +266,6 @@ fn a_wait_that_would_pass_the_time_limit_fails_the_run_at_once() {
     assert_eq!(world.failed(run), Code::ProviderRateLimited);
 }
 
-#[test]
 fn the_time_limit_is_wall_clock_from_the_first_start() {
     let (mut world, user, agent) = setting(9, 2);
     let unclaimed = world.run(agent, user).id;
@@ -305,7 +312,6 @@ fn the_time_limit_is_wall_clock_from_the_first_start() {
     );
 }
 
-#[test]
 fn no_workspace_starves_another() {
     let world = World::new(10);
     let user = world.user();
@@ -327,7 +333,6 @@ fn no_workspace_starves_another() {
     assert_eq!(world.claim("node", 500).len(), 398);
 }
 
-#[test]
 fn output_that_breaks_the_contract_fails_the_run_and_says_where() {
     let world = World::new(11);
     let user = world.user();
@@ -371,7 +376,6 @@ fn output_that_breaks_the_contract_fails_the_run_and_says_where() {
     );
 }
 
-#[test]
 fn watchers_are_told_each_change_as_it_was_and_can_go_on_after_any() {
     let (mut world, user, agent) = setting(12, 1);
     let blocker = world.run(agent, user).id;
@@ -423,7 +427,6 @@ fn watchers_are_told_each_change_as_it_was_and_can_go_on_after_any() {
     assert_eq!(rest, events[8..]);
 }
 
-#[test]
 fn lists_are_newest_first_and_filtered() {
     let (mut world, user, agent) = setting(13, 2);
     let other = world.agent(world.workspace(user, 1, 1), user);

@@ -1,5 +1,6 @@
 //! An organization in a store of its own, with a clock and a chance that tests set.
 
+use super::support::Schema;
 use crate::{
     access::Actor,
     clock::{Chance, Cx, Timestamp},
@@ -13,7 +14,7 @@ use crate::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::cell::RefCell;
 
 /// A generator with a seed (SplitMix64): small, and the same everywhere.
 pub(super) struct Seeded(Mutex<u64>);
@@ -50,6 +51,20 @@ impl Chance for Seeded {
     }
 }
 
+thread_local! {
+    /// Where the worlds of this test are kept, if not in memory.
+    static POSTGRES: RefCell<Option<Schema>> = const { RefCell::new(None) };
+}
+
+/// Runs a test whose world is kept in PostgreSQL, if there is a server.
+pub(super) fn on_postgres(test: fn()) {
+    if let Some(schema) = Schema::fresh() {
+        POSTGRES.set(Some(schema));
+        test();
+        POSTGRES.set(None);
+    }
+}
+
 pub(super) struct World {
     pub(super) store: Store,
     pub(super) now: Timestamp,
@@ -62,7 +77,14 @@ pub(super) const NOON: i64 = 1_767_268_800_000;
 
 impl World {
     pub(super) fn new(seed: u64) -> Self {
-        let store = Store::sqlite(Path::new(":memory:")).unwrap();
+        let store = POSTGRES.with_borrow_mut(|schema| match schema {
+            // A test may make several worlds; each has a schema of its own.
+            Some(schema) => {
+                *schema = Schema::fresh().unwrap();
+                Store::postgres(&schema.url()).unwrap()
+            }
+            None => Store::in_memory().unwrap(),
+        });
         let chance = Seeded::new(seed);
         let now = Timestamp::from_millis(NOON);
         let organization = OrganizationId::new(now, &chance);
