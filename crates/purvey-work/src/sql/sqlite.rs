@@ -22,7 +22,7 @@ const GROUP: usize = 256;
 /// Most jobs that wait; more are refused.
 const WAITING: usize = 16_384;
 /// Most readers at once.
-const READERS: usize = 4;
+const READERS: usize = super::READS;
 
 pub(super) struct Sqlite {
     writer: Arc<Mutex<Connection>>,

@@ -20,7 +20,10 @@ use http::{
     header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, LOCATION},
     request::Parts,
 };
-use purvey_odp::decode::{self, Bounds, DecodeError};
+use purvey_odp::{
+    decode::{self, Bounds, DecodeError},
+    media,
+};
 use purvey_work::Principal;
 use serde::Serialize;
 use serde_json::Value;
