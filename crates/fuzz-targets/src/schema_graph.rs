@@ -31,13 +31,18 @@ pub fn holds(input: &[u8]) {
         offering: offering.to_string().into(),
         schemas: documents.collect(),
     };
-    if attributes.is_empty() || decode(&service.offering, Bounds::RESOURCE).is_err() {
+    // Written and read again, as numbers may be spelt in another way now.
+    let Ok(offering) = decode(&service.offering, Bounds::RESOURCE) else {
         return;
-    }
+    };
+    let attributes = match offering.get("attributes") {
+        Some(Value::Object(attributes)) if !attributes.is_empty() => attributes,
+        _ => return,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime
         .expect("a runtime")
-        .block_on(enriched(&service, &offering, &attributes));
+        .block_on(enriched(&service, &offering, attributes));
 }
 
 fn split(input: &[u8]) -> impl Iterator<Item = &[u8]> {
