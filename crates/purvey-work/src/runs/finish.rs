@@ -58,6 +58,14 @@ pub(crate) fn finish(
     Ok(outcome.status())
 }
 
+/// Holds the workspace of a run that may end in this transaction, for workers that write something before: workspaces are held first.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn hold_workspace(session: &mut dyn Session, lease: &Lease) -> Result<(), Error> {
+    Slots::of(session, lease.workspace).map(|_| ())
+}
+
 impl Outcome {
     /// A failure in the code's own words.
     pub(super) fn failed(code: Code, limit: Option<LimitDetail>) -> Self {

@@ -26,7 +26,7 @@ mod work;
 pub(crate) use admit::admit;
 pub(crate) use cancel::cancel;
 pub(crate) use claim::{Claim, KeptStep, Renewal, claim, expire_leases, release, renew, to_cancel};
-pub(crate) use finish::{Outcome, finish};
+pub(crate) use finish::{Outcome, finish, hold_workspace};
 pub(crate) use live::Lease;
 pub(crate) use read::{Event, EventData, Filter, events, list, run, steps, turn};
 pub(crate) use start::{Admission, By, Start, Target};

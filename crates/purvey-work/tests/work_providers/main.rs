@@ -9,3 +9,4 @@ mod openai;
 mod real;
 mod refusals;
 mod server;
+mod tools;
