@@ -90,14 +90,23 @@ trait Backend: Send + Sync {
 }
 
 impl Store {
-    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file. `:memory:` is no file, and gone with the last clone: for
-    /// tests and simulations.
+    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file.
     ///
     /// # Errors
     /// [`Error::Store`] when the file cannot be used, is in use by another process, or was written by a newer Purvey.
     pub fn sqlite(path: &Path) -> Result<Self, Error> {
         let hub = Hub::local();
         let backend = Arc::new(sqlite::Sqlite::open(path, hub.clone())?);
+        Ok(Self::over(backend, hub))
+    }
+
+    /// An embedded store in memory, gone with its last clone: for tests and simulations.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no memory for it.
+    pub fn in_memory() -> Result<Self, Error> {
+        let hub = Hub::local();
+        let backend = Arc::new(sqlite::Sqlite::in_memory(hub.clone())?);
         Ok(Self::over(backend, hub))
     }
 
