@@ -110,7 +110,7 @@ impl Store {
         Ok(Self::over(backend, hub))
     }
 
-    /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks; not for callers inside a runtime.
+    /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks while it connects.
     ///
     /// `sslmode` means what it means to `libpq`: `disable`, `prefer` (the default; encrypted if the server can, unverified), `require`
     /// (encrypted, unverified), `verify-full` (the server's certificate is verified, against `sslrootcert` or else the platform's roots).
@@ -120,7 +120,12 @@ impl Store {
     /// cannot be reached within ten seconds.
     pub fn postgres(url: &str) -> Result<Self, Error> {
         let hub = Hub::shared();
-        let backend = Arc::new(postgres::Postgres::open(url, hub.clone())?);
+        // On a thread of its own: the client cannot be used on one that serves a runtime.
+        let opened = std::thread::scope(|scope| {
+            let open = scope.spawn(|| postgres::Postgres::open(url, hub.clone()));
+            open.join().unwrap_or_else(|_| Err(job::ended()))
+        });
+        let backend = Arc::new(opened?);
         Ok(Self::over(backend, hub))
     }
 
