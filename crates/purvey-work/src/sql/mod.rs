@@ -167,7 +167,7 @@ impl Store {
         self.submit(None, job).await
     }
 
-    /// [`Self::write`] of a job whose first lock is that of `lane`, a workspace's row: such jobs may share a transaction.
+    /// [`Self::write`] of a job that concerns the workspace `lane`: such jobs may share a transaction, which begins by locking the workspace.
     pub(crate) async fn write_in<T: Send + 'static>(
         &self,
         lane: &str,
