@@ -37,9 +37,6 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     pub(super) fn open(path: &Path, hub: Hub) -> Result<Self, Error> {
-        if path == Path::new(":memory:") {
-            return Self::start(Connection::open_in_memory()?, None, hub, None);
-        }
         let lock = lock(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
@@ -50,6 +47,10 @@ impl Sqlite {
             free: Condvar::new(),
         };
         Self::start(connection, Some(readers), hub, Some(lock))
+    }
+
+    pub(super) fn in_memory(hub: Hub) -> Result<Self, Error> {
+        Self::start(Connection::open_in_memory()?, None, hub, None)
     }
 
     fn start(
