@@ -79,7 +79,9 @@ fn is_fresh(binary: &Path) -> bool {
         "purvey-agent",
         "purvey-catalog",
         "purvey-odp",
+        "purvey-client",
         "purvey-retry",
+        "purvey-work",
         "purvey-server",
     ]
     .map(|name| format!("crates/{name}/src"))

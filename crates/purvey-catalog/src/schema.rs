@@ -1,6 +1,9 @@
 //! Attribute schemas (ODP §10): Draft 2020-12, compiled once, without the network and with bounded regular expressions.
 
+mod builtin;
 mod graph;
+
+pub use builtin::AGENT_SCHEMA;
 
 use crate::manifest::{RESERVED, is_reserved, note};
 use jsonschema::{Draft, PatternOptions, Registry, Uri, Validator};
@@ -89,7 +92,9 @@ impl Schemas {
 
     /// The JSON text of the schema that is served at `path`.
     pub fn served(&self, path: &str) -> Option<&str> {
-        let schema = self.0.get(path)?;
+        let Some(schema) = self.0.get(path) else {
+            return builtin::text(path);
+        };
         path.starts_with('/').then_some(schema.text.as_str())
     }
 
@@ -102,17 +107,18 @@ impl Schemas {
 
     /// Validates `attributes` against the schema of this URL; notes every fault at `place`, and an unknown URL too.
     pub fn validate(&self, report: &mut Report, place: &Place<'_>, url: &str, attributes: &Value) {
-        let Some(schema) = self.0.get(url) else {
+        let known = self.0.get(url).map(|schema| &schema.validator);
+        let Some(validator) = known.or_else(|| builtin::validator(url)) else {
             report.add(
                 place,
                 format!("The manifest has no schema {url:?} to validate them."),
             );
             return;
         };
-        if schema.validator.is_valid(attributes) {
+        if validator.is_valid(attributes) {
             return;
         }
-        for error in schema.validator.iter_errors(attributes) {
+        for error in validator.iter_errors(attributes) {
             let path = error.instance_path().to_string();
             note(
                 report,

@@ -1,7 +1,7 @@
 //! What every request passes: request id, bounds on load, panics, log, and which surface answers.
 
 use crate::{
-    Response, ServerConfig,
+    Response, ServerConfig, Surfaces,
     account::{Account, Accounted, Stalls},
     odp::{self, Odp},
     rate::Limiter,
@@ -12,7 +12,6 @@ use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{Request, Version, request::Parts};
-use purvey_catalog::catalog::Catalog;
 use std::{
     any::Any,
     convert::Infallible,
@@ -58,11 +57,12 @@ pub(crate) enum Refusal {
 }
 
 impl Front {
-    pub(crate) fn new(config: ServerConfig, catalog: Catalog) -> Self {
+    pub(crate) fn new(config: ServerConfig, surfaces: Surfaces) -> Self {
+        let catalog = surfaces.catalog.clone();
         let config = Arc::new(config);
         let ready = Arc::new(AtomicBool::new(true));
         let other = site::router(Arc::clone(&ready))
-            .merge(v1::router(catalog.clone(), Arc::clone(&config)))
+            .merge(v1::router(surfaces, Arc::clone(&config)))
             .fallback(site::nothing_here);
         Self {
             shared: Arc::new(Shared {
@@ -252,7 +252,7 @@ impl tower::Service<Request<Body>> for Front {
 mod tests {
     use super::*;
     use axum::{body::to_bytes, routing::any};
-    use purvey_catalog::catalog::Options;
+    use purvey_catalog::catalog::{Catalog, Options};
 
     #[tokio::test]
     async fn a_panic_becomes_a_problem_and_frees_its_place() {
@@ -262,7 +262,7 @@ mod tests {
             max_in_flight: 1,
             ..ServerConfig::default()
         };
-        let mut front = Front::new(config, catalog);
+        let mut front = Front::new(config, catalog.into());
         let panics = any(async || -> &'static str { panic!("a secret of the inside") });
         Arc::get_mut(&mut front.shared).unwrap().other = axum::Router::new()
             .route("/v1/panics", panics.clone())

@@ -1,12 +1,11 @@
 //! Sockets: accepting, TLS, timeouts, connection cap, stopping.
 
-use crate::{ServerConfig, front::Front, tls, wire::Wire};
+use crate::{ServerConfig, Surfaces, front::Front, tls, wire::Wire};
 use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto, graceful::GracefulShutdown},
 };
-use purvey_catalog::catalog::Catalog;
 use std::{
     io,
     net::SocketAddr,
@@ -63,7 +62,10 @@ impl Server {
     ///
     /// # Errors
     /// The address is taken or not ours, or the TLS files cannot be used.
-    pub async fn bind(config: ServerConfig, catalog: Catalog) -> Result<Self, ServeError> {
+    pub async fn bind(
+        config: ServerConfig,
+        surfaces: impl Into<Surfaces>,
+    ) -> Result<Self, ServeError> {
         let listen = |source| ServeError::Listen {
             address: config.listen,
             source,
@@ -75,7 +77,7 @@ impl Server {
             listener,
             address,
             tls,
-            front: Front::new(config, catalog),
+            front: Front::new(config, surfaces.into()),
         })
     }
 

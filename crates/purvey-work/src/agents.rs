@@ -467,3 +467,17 @@ fn read(row: &Row) -> Result<Agent, Error> {
         updated_at: Timestamp::from_millis(row.int(10)?),
     })
 }
+
+/// The workspace of an agent, whoever asks.
+pub(crate) fn workspace_of(
+    session: &mut dyn Session,
+    id: AgentId,
+) -> Result<Option<WorkspaceId>, Error> {
+    session
+        .row(
+            "SELECT workspace_id FROM agents WHERE id = $1",
+            &[Param::Text(&id.to_string())],
+        )?
+        .map(|row| row.parsed(0))
+        .transpose()
+}

@@ -23,6 +23,10 @@ mod platform;
 pub mod provider;
 mod runs;
 mod sql;
+#[cfg(test)]
+mod stage;
+mod threads;
+mod triggers;
 
 pub use access::{Actor, Principal};
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
@@ -30,5 +34,6 @@ pub use code::Code;
 pub use error::{Error, Fault, LimitDetail, Place, Refusal};
 pub use identity::tokens::NewToken;
 pub use paging::{Listing, PageRequest};
-pub use platform::{Bootstrapped, Platform, PlatformOptions};
+pub use platform::{Bootstrapped, Platform, PlatformOptions, RunFilter, Sent, Started, Watched};
 pub use sql::{Hub, Store, Watch};
+pub use triggers::NewTrigger;

@@ -75,6 +75,19 @@ impl PageRequest {
         }
     }
 
+    /// The same page, going on after another place.
+    pub(crate) fn after(&self, cursor: String) -> Self {
+        Self {
+            limit: self.limit,
+            cursor: Some(cursor),
+        }
+    }
+
+    /// How many items are wanted.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit as usize
+    }
+
     /// The part that these rows are, of which one more than wanted was asked for.
     pub(crate) fn listing<T, I: Display>(
         &self,

@@ -3,10 +3,11 @@
 use crate::{
     demo,
     failure::{Failure, must_be_directory, say},
+    platform,
     settings::{LogFormat, Settings},
 };
 use purvey_catalog::{catalog::Catalog, manifest::Manifest};
-use purvey_server::Server;
+use purvey_server::{Server, Surfaces};
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -37,6 +38,7 @@ pub(crate) fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         catalog.publish()?;
     }
     catalog.start_indexer()?;
+    let work = platform::open(settings, data.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -44,12 +46,16 @@ pub(crate) fn run(settings: &Settings) -> Result<ExitCode, Failure> {
     let secure = config.tls.is_some();
     let served = runtime.block_on(async {
         let stop = stop_signal()?;
-        let server = Server::bind(config, catalog.clone())
+        let surfaces = Surfaces::from(catalog.clone()).with_work(work.platform.clone());
+        let deadline = config.shutdown_deadline;
+        let server = Server::bind(config, surfaces)
             .await
             .map_err(|error| Failure::new(error).hint("choose another address with --listen"))?;
         let scheme = if secure { "https" } else { "http" };
+        let engine = work.start(catalog.clone(), data.path()).await?;
         say(format_args!("listening on {scheme}://{}", server.addr()));
         server.run(stop).await;
+        engine.shutdown(deadline).await;
         Ok(ExitCode::SUCCESS)
     });
     // What is left past the deadline is cut off, not waited for.

@@ -6,6 +6,7 @@ use crate::{
 };
 use purvey_catalog::catalog::Options;
 use purvey_server::{AdminToken, ServerConfig, TlsFiles};
+use purvey_work::config::ProviderConfigs;
 use serde::Deserialize;
 use std::{
     net::SocketAddr,
@@ -107,6 +108,15 @@ settings! {
     /// Size of the index above which publication slows down [default: no budget]
     #[arg(long, value_name = "SIZE", env = "PURVEY_DISK_BUDGET")]
     disk_budget: Size,
+    /// Database of the run platform, postgres://…; several servers may share it [default: work.db in the data directory]
+    #[arg(long, value_name = "URL", env = "PURVEY_DATABASE", hide_env_values = true)]
+    database: String,
+    /// Runs that this server works on at once [default: 64]
+    #[arg(long, value_name = "N", env = "PURVEY_WORKERS")]
+    workers: NonZeroUsize,
+    /// Model providers: `[providers.NAME]` in the configuration file
+    #[arg(skip)]
+    providers: ProviderConfigs,
     /// What is logged: off, error, warn, info, debug, trace, or directives such as purvey_server=debug [default: info]
     #[arg(long, value_name = "FILTER", env = "PURVEY_LOG")]
     log: String,

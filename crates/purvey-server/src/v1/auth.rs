@@ -20,7 +20,8 @@ pub(super) fn operator(context: &Context, headers: &HeaderMap) -> Result<(), Fai
     }
 }
 
-fn bearer(value: &[u8]) -> Option<&[u8]> {
+/// The token of a field of the scheme `Bearer`.
+pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     scheme
         .eq_ignore_ascii_case(b"bearer ")

@@ -1,4 +1,4 @@
-//! The operator's catalog writes under `/v1`.
+//! `/v1`: the operator's catalog writes, and the Work API.
 
 mod auth;
 mod condition;
@@ -6,8 +6,11 @@ mod lines;
 pub(crate) mod problem;
 mod record;
 mod stream;
+mod work;
 
-use crate::{Response, ServerConfig, body::BodyError, front::Refusal, request_id::RequestId};
+use crate::{
+    Response, ServerConfig, Surfaces, body::BodyError, front::Refusal, request_id::RequestId,
+};
 use axum::{
     Router,
     extract::{Path, Request, rejection::PathRejection},
@@ -31,7 +34,9 @@ struct Context {
 }
 
 /// All of `/v1`.
-pub(crate) fn router(catalog: Catalog, config: Arc<ServerConfig>) -> Router {
+pub(crate) fn router(surfaces: Surfaces, config: Arc<ServerConfig>) -> Router {
+    let Surfaces { catalog, work } = surfaces;
+    let work = work.map(|platform| work::router(work::Work::new(platform, Arc::clone(&config))));
     let record = get(record::read).put(record::put).delete(record::delete);
     Router::new()
         .route("/v1/catalog/{kind}/{id}", record)
@@ -40,6 +45,7 @@ pub(crate) fn router(catalog: Catalog, config: Arc<ServerConfig>) -> Router {
         .route("/v1", axum::routing::any(nothing_here))
         .route("/v1/", axum::routing::any(nothing_here))
         .route("/v1/{*rest}", axum::routing::any(nothing_here))
+        .merge(work.unwrap_or_default())
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(Context { catalog, config })
 }

@@ -7,6 +7,7 @@ use crate::{
     error::Error,
     model::Agent,
     paging::{Listing, PageRequest},
+    sql::Watch,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -84,5 +85,27 @@ impl Platform {
     /// Failures of the store.
     pub async fn published_agents(&self) -> Result<Vec<Agent>, Error> {
         self.read(|session, _| agents::published(session)).await
+    }
+
+    /// An agent that is an Offering of the catalog now, whoever asks; none otherwise.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub async fn published_agent(&self, id: String) -> Result<Option<Agent>, Error> {
+        self.read(move |session, _| {
+            let found = match agents::find(session, &Principal::Operator, &id) {
+                Err(Error::Refused(_)) => return Ok(None),
+                found => found?,
+            };
+            let agent = found.agent;
+            Ok((agent.published && !agent.paused).then_some(agent))
+        })
+        .await
+    }
+
+    /// Begins to wait for changes of published agents; from now on none is missed.
+    #[must_use]
+    pub fn watch_agents(&self) -> Watch {
+        self.0.store.hub().watch(agents::AGENTS)
     }
 }

@@ -4,6 +4,9 @@
 
 mod administration;
 mod agents;
+mod runs;
+mod threads;
+mod triggers;
 
 use crate::{
     access::Principal,
@@ -15,6 +18,8 @@ use crate::{
 use std::{collections::BTreeSet, sync::Arc};
 
 pub use administration::Bootstrapped;
+pub use runs::{RunFilter, Started, Watched};
+pub use threads::Sent;
 
 /// The run platform. Clones share everything.
 #[derive(Clone)]

@@ -20,6 +20,7 @@ pub(crate) use row::{Row, Value};
 use crate::error::Error;
 use job::{Job, Typed, Work};
 use std::{path::Path, sync::Arc};
+use tokio::sync::Semaphore;
 
 /// A parameter of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +57,7 @@ pub(crate) trait Session {
     /// Runs a statement and takes its rows.
     fn query(&mut self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error>;
 
-    /// Tells whoever waits for news of `topic` (a run's id, or a topic of `notice`) once this is durable.
+    /// Tells whoever waits for news of `topic`, an identifier or another word without spaces, once this is durable.
     fn notify(&mut self, topic: &str) -> Result<(), Error>;
 
     /// The only row, if there is one.
@@ -70,7 +71,12 @@ pub(crate) trait Session {
 pub struct Store {
     backend: Arc<dyn Backend>,
     hub: Hub,
+    /// As many reads as there are connections for them: more would only hold threads.
+    reads: Arc<Semaphore>,
 }
+
+/// Reads at once.
+const READS: usize = 4;
 
 trait Backend: Send + Sync {
     /// Takes a job that may write. Jobs of one lane, for example a workspace, may share a transaction; each still succeeds or fails by itself.
@@ -84,24 +90,15 @@ trait Backend: Send + Sync {
 }
 
 impl Store {
-    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file.
+    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file. `:memory:` is no file, and gone with the last clone: for
+    /// tests and simulations.
     ///
     /// # Errors
     /// [`Error::Store`] when the file cannot be used, is in use by another process, or was written by a newer Purvey.
     pub fn sqlite(path: &Path) -> Result<Self, Error> {
         let hub = Hub::local();
         let backend = Arc::new(sqlite::Sqlite::open(path, hub.clone())?);
-        Ok(Self { backend, hub })
-    }
-
-    /// An embedded store in memory, gone with its last clone: for tests and simulations.
-    ///
-    /// # Errors
-    /// [`Error::Store`] when there is no memory for it.
-    pub fn in_memory() -> Result<Self, Error> {
-        let hub = Hub::local();
-        let backend = Arc::new(sqlite::Sqlite::in_memory(hub.clone())?);
-        Ok(Self { backend, hub })
+        Ok(Self::over(backend, hub))
     }
 
     /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks; not for callers inside a runtime.
@@ -115,7 +112,15 @@ impl Store {
     pub fn postgres(url: &str) -> Result<Self, Error> {
         let hub = Hub::shared();
         let backend = Arc::new(postgres::Postgres::open(url, hub.clone())?);
-        Ok(Self { backend, hub })
+        Ok(Self::over(backend, hub))
+    }
+
+    fn over(backend: Arc<dyn Backend>, hub: Hub) -> Self {
+        Self {
+            backend,
+            hub,
+            reads: Arc::new(Semaphore::new(READS)),
+        }
     }
 
     /// Where to wait for news.
@@ -172,6 +177,8 @@ impl Store {
         &self,
         job: impl FnMut(&mut dyn Session) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        // It is never closed.
+        let _permit = self.reads.acquire().await;
         let store = self.clone();
         let joined = tokio::task::spawn_blocking(move || store.read_now(job)).await;
         joined.unwrap_or_else(|error| {

@@ -47,8 +47,11 @@ const MIGRATIONS: &[&[&str]] = &[&[
     "CREATE TABLE triggers (
         id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL REFERENCES workspaces (id), agent_id TEXT NOT NULL, kind TEXT NOT NULL,
         input TEXT NOT NULL, cron TEXT, time_zone TEXT, enabled BIGINT NOT NULL, created_by TEXT NOT NULL, hash BYTEA,
-        fire_at BIGINT, due_at BIGINT, last_fired_at BIGINT, last_outcome TEXT, created_at BIGINT NOT NULL)",
+        fire_at BIGINT, due_at BIGINT, last_fired_at BIGINT, last_outcome TEXT, created_at BIGINT NOT NULL,
+        deleted_at BIGINT)",
     "CREATE INDEX triggers_of_workspace ON triggers (workspace_id, id)",
+    // What is deleted stays, so that its token is known to be revoked.
+    "CREATE UNIQUE INDEX triggers_by_hash ON triggers (hash) WHERE hash IS NOT NULL",
     "CREATE INDEX triggers_due ON triggers (due_at) WHERE due_at IS NOT NULL",
     // A run holds a slot while its status is running or paused_limit_exceeded; lease_owner is null while nobody works on it. due_at is when
     // a run that holds a slot may be taken up: at once, when its lease runs out, or when its pause is over.

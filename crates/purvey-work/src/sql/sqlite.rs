@@ -22,13 +22,14 @@ const GROUP: usize = 256;
 /// Most jobs that wait; more are refused.
 const WAITING: usize = 16_384;
 /// Most readers at once.
-const READERS: usize = 4;
+const READERS: usize = super::READS;
 
 pub(super) struct Sqlite {
     writer: Arc<Mutex<Connection>>,
     /// None once the store is closing.
     jobs: Option<Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
+    /// None in memory, where there is nothing to read but through the writer.
     readers: Option<Readers>,
     hub: Hub,
     _lock: Option<File>,
@@ -36,6 +37,9 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     pub(super) fn open(path: &Path, hub: Hub) -> Result<Self, Error> {
+        if path == Path::new(":memory:") {
+            return Self::start(Connection::open_in_memory()?, None, hub, None);
+        }
         let lock = lock(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
@@ -46,10 +50,6 @@ impl Sqlite {
             free: Condvar::new(),
         };
         Self::start(connection, Some(readers), hub, Some(lock))
-    }
-
-    pub(super) fn in_memory(hub: Hub) -> Result<Self, Error> {
-        Self::start(Connection::open_in_memory()?, None, hub, None)
     }
 
     fn start(

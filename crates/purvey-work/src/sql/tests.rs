@@ -1,24 +1,12 @@
 use super::{Hub, Param, Session, Store, Value, postgres::Postgres};
-use crate::error::Error;
+use crate::{
+    error::Error,
+    stage::{on_each_store as on_each, postgres::Schema},
+};
 use std::sync::{
     Arc, Barrier,
     atomic::{AtomicU32, Ordering},
 };
-
-#[path = "../../tests/support/postgres.rs"]
-mod support;
-
-use support::Schema;
-
-/// Runs a test on each store that is there.
-fn on_each(test: impl Fn(&Store)) {
-    let directory = tempfile::tempdir().unwrap();
-    test(&Store::sqlite(&directory.path().join("work.db")).unwrap());
-    test(&Store::in_memory().unwrap());
-    if let Some(schema) = Schema::fresh() {
-        test(&Store::postgres(&schema.url()).unwrap());
-    }
-}
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
@@ -123,10 +111,11 @@ fn jobs_of_one_lane_keep_their_order() {
                     Ok(())
                 }));
                 // The first poll hands it over.
-                assert!(matches!(
-                    futures_util::poll!(&mut job),
-                    std::task::Poll::Pending | std::task::Poll::Ready(Ok(()))
-                ));
+                std::future::poll_fn(|context| {
+                    let _ = job.as_mut().poll(context);
+                    std::task::Poll::Ready(())
+                })
+                .await;
                 jobs.push(job);
             }
         });
@@ -290,7 +279,7 @@ fn a_cut_connection_is_made_anew_and_its_job_done_once() {
                     .row("SELECT pg_backend_pid()", &[])?
                     .unwrap()
                     .int(0)?;
-                schema.execute(&format!("SELECT pg_terminate_backend({pid})"));
+                schema.execute(&format!("SELECT pg_terminate_backend({pid}, 10000)"));
             }
             put(session, "b")
         })
@@ -324,33 +313,21 @@ fn nodes_may_start_together_and_hear_of_each_other() {
     let listening = Postgres::open(&schema.url(), hub.clone()).unwrap();
     runtime().block_on(async {
         let mut watch = hub.watch("topic");
-        let told = async {
-            loop {
-                stores[0]
-                    .write(|session| session.notify("topic"))
-                    .await
-                    .unwrap();
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            }
-        };
-        tokio::select! {
-            () = watch.changed() => {}
-            () = told => {}
-        }
         // Beginning to listen wakes everyone once; the second time is the notification's.
-        let told = async {
-            loop {
-                stores[1]
-                    .write(|session| session.notify("topic"))
-                    .await
-                    .unwrap();
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        for store in &stores[..2] {
+            tokio::select! {
+                () = watch.changed() => {}
+                () = keep_telling(store) => {}
             }
-        };
-        tokio::select! {
-            () = watch.changed() => {}
-            () = told => {}
         }
     });
     drop(listening);
+}
+
+async fn keep_telling(store: &Store) {
+    loop {
+        let told = store.write(|session| session.notify("topic")).await;
+        told.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
 }

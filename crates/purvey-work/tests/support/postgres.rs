@@ -12,14 +12,14 @@ use std::{
 };
 
 /// An empty schema, dropped with this.
-pub struct Schema {
+pub(crate) struct Schema {
     server: &'static str,
     name: String,
 }
 
 impl Schema {
     /// A fresh one; none when there is no server, which the test says and ends. With `CI=true` that is a failure instead.
-    pub fn fresh() -> Option<Self> {
+    pub(crate) fn fresh() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let server = server()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -31,13 +31,13 @@ impl Schema {
     }
 
     /// The address of the store in it.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let join = if self.server.contains('?') { '&' } else { '?' };
         format!("{}{join}options=-csearch_path%3D{}", self.server, self.name)
     }
 
     /// Runs statements beside the store.
-    pub fn execute(&self, sql: &str) {
+    pub(crate) fn execute(&self, sql: &str) {
         connect(self.server).unwrap().batch_execute(sql).unwrap();
     }
 }

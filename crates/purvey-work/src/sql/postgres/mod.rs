@@ -24,7 +24,7 @@ use std::{
 /// Threads that write.
 const WORKERS: usize = 4;
 /// Connections for callers on threads of their own.
-const CALLERS: usize = 4;
+const CALLERS: usize = super::READS;
 /// How long a server that cannot be reached is tried.
 const REACH: Duration = Duration::from_secs(10);
 /// How often a transaction is tried that the server asks to repeat.

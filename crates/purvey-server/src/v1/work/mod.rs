@@ -1,0 +1,34 @@
+//! The Work API (Work §11): what comes in, what goes out; everything is decided by the platform.
+
+mod call;
+mod events;
+mod query;
+mod routes;
+mod threads;
+mod triggers;
+
+use crate::{AdminToken, ServerConfig};
+use purvey_work::Platform;
+use std::sync::Arc;
+
+pub(super) use routes::router;
+
+/// Largest JSON body, in bytes.
+const BODY_BYTES: usize = 4 * 1_024 * 1_024;
+
+/// What every handler works with.
+#[derive(Clone)]
+pub(super) struct Work {
+    platform: Platform,
+    config: Arc<ServerConfig>,
+}
+
+impl Work {
+    pub(super) fn new(platform: Platform, config: Arc<ServerConfig>) -> Self {
+        Self { platform, config }
+    }
+
+    fn operator(&self) -> Option<&AdminToken> {
+        self.config.admin_token.as_ref()
+    }
+}

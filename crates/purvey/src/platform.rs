@@ -1,0 +1,130 @@
+//! The run platform of `purvey serve`: its store, its first owner, its engine.
+
+use crate::{
+    failure::{Failure, say},
+    settings::Settings,
+};
+use purvey_catalog::catalog::Catalog;
+use purvey_work::{
+    Bootstrapped, Chance, Clock, Platform, PlatformOptions, Store, SystemChance, SystemClock,
+    config,
+    engine::{Engine, EngineParts, EngineSettings, OdpTools, SystemSleeper},
+    provider::Providers,
+};
+use std::{
+    io::{IsTerminal, Write},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+/// The embedded store's file, in the data directory.
+const FILE: &str = "work.db";
+/// Where the first owner's token is written, in the data directory.
+const OWNER_TOKEN: &str = "owner-token";
+
+/// A platform that is open but does no work yet.
+pub(crate) struct Opened {
+    pub(crate) platform: Platform,
+    store: Store,
+    alone: bool,
+    providers: Providers,
+    settings: EngineSettings,
+}
+
+/// Opens the store that the settings name.
+pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let environment = |name: &str| std::env::var_os(name);
+    let configs = settings.providers.clone().unwrap_or_default();
+    let providers = config::providers(&configs, &environment, &clock).map_err(Failure::usage)?;
+    let store = match &settings.database {
+        Some(url) => Store::postgres(url).map_err(|error| Failure::new(error).about("--database")),
+        None => Store::sqlite(&data.join(FILE))
+            .map_err(|error| Failure::new(error).about(&data.join(FILE).display().to_string())),
+    }?;
+    let mut options = PlatformOptions::default();
+    options
+        .providers
+        .extend(providers.names().map(str::to_owned));
+    let mut engine = EngineSettings::default();
+    if let Some(workers) = settings.workers {
+        engine.workers = workers.get();
+    }
+    Ok(Opened {
+        platform: Platform::new(store.clone(), options),
+        store,
+        alone: settings.database.is_none(),
+        providers,
+        settings: engine,
+    })
+}
+
+impl Opened {
+    /// Makes the first organization, user and workspace if there are none, and begins to work.
+    pub(crate) async fn start(self, catalog: Catalog, data: &Path) -> Result<Engine, Failure> {
+        let failed = |error: purvey_work::Error| Failure::new(error);
+        if let Some(made) = self.platform.bootstrap().await.map_err(failed)? {
+            welcome(&made, data)?;
+        }
+        let chance: Arc<dyn Chance> = Arc::new(SystemChance);
+        let tools = OdpTools::new(false).map_err(|error| Failure::new(error))?;
+        let mut settings = self.settings;
+        settings.alone = self.alone;
+        tokio::spawn(purvey_server::publish_agents(
+            catalog,
+            self.platform.clone(),
+        ));
+        tokio::spawn(fire_schedules(self.platform));
+        Ok(Engine::start(EngineParts {
+            store: self.store,
+            providers: self.providers,
+            tools: Arc::new(tools),
+            time: Arc::new(SystemSleeper),
+            chance,
+            settings,
+        }))
+    }
+}
+
+/// Fires schedules as they become due; any node may.
+async fn fire_schedules(platform: Platform) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(error) = platform.fire_schedules().await {
+            tracing::warn!(%error, "schedules could not be looked at; trying again");
+        }
+    }
+}
+
+/// Keeps the first owner's token where only the server's user can read it, and says where.
+fn welcome(made: &Bootstrapped, data: &Path) -> Result<(), Failure> {
+    let path = data.join(OWNER_TOKEN);
+    write_private(&path, &made.token.secret)
+        .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+    say(format_args!(
+        "made workspace {} of user {}; the owner's token is in {}",
+        made.workspace.id,
+        made.user.id,
+        path.display()
+    ));
+    if std::io::stderr().is_terminal() {
+        say(format_args!("owner's token: {}", made.token.secret));
+    }
+    Ok(())
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    // A file that was there before keeps its mode otherwise.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    writeln!(file, "{text}")?;
+    file.sync_all()
+}
