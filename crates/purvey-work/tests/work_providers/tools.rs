@@ -42,7 +42,8 @@ impl Shop {
                     {"method": "POST", "href": "/buy", "request": {"content_type": "application/json"}}}]})
             }
             "/odp/offerings/large" => json!({"odp_version": "1.0", "id": "large", "name": "Large",
-                "description": "x".repeat(4_000), "attributes": {"text": "x".repeat(40_000)}}),
+                "schema": {"url": "/schema"}, "attributes": {"text": "x".repeat(40_000)}}),
+            "/schema" => json!({"$schema": "https://json-schema.org/draft/2020-12/schema"}),
             "/buy" => {
                 let key = fetch
                     .headers
@@ -107,11 +108,12 @@ async fn a_search_gives_items_that_are_marked_as_the_services() {
     let expected = json!({
         "service": SHOP,
         "untrusted": {"items": [{"id": "lamp-0", "name": "Lamp 0"}, {"id": "lamp-1", "name": "Lamp 1"}]},
-        "has_more": false,
+        "has_more": true,
     });
     assert_eq!(result, expected);
     let (result, _) = used(ToolName::OdpSearch, json!({"origin": SHOP})).await;
     assert_eq!(result["untrusted"]["items"].as_array().unwrap().len(), 3);
+    assert_eq!(result["has_more"], false);
 }
 
 #[tokio::test]
@@ -129,7 +131,8 @@ async fn an_offering_comes_with_its_actions_and_none_is_invoked() {
 async fn what_is_too_large_is_left_out_and_named() {
     let (result, _) = used(ToolName::OdpGet, json!({"origin": SHOP, "id": "large"})).await;
     assert!(result.to_string().len() < 34_000);
-    assert_eq!(result["untrusted"]["offering"]["name"], "Large");
+    assert_eq!(result["untrusted"]["offering"]["name"], "Large", "{result}");
+    assert_eq!(result["omitted"], json!(["attributes"]));
 }
 
 #[tokio::test]

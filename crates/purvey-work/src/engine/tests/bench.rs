@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 /// 2026-01-01T12:00:00Z.
 pub(super) const NOON: Timestamp = Timestamp::from_millis(1_767_268_800_000);
-/// Tasks of an engine that wait for a second at most: they look for runs, keep leases, and sweep.
+/// Tasks of an engine that wait for a second at most: they keep leases, sweep, and, unless it is stopping, look for runs.
 const TASKS: usize = 3;
 
 pub(super) fn after(millis: u64) -> Timestamp {
@@ -35,6 +35,7 @@ pub(super) fn after(millis: u64) -> Timestamp {
 /// A clock that stands still until a test moves it.
 pub(super) struct Scripted {
     now: Mutex<Timestamp>,
+    pub(super) tasks: AtomicUsize,
     sleepers: Mutex<Vec<(Timestamp, oneshot::Sender<()>)>>,
 }
 
@@ -74,7 +75,7 @@ impl Scripted {
             .iter()
             .filter(|(moment, _)| *moment <= soon)
             .count()
-            >= TASKS
+            >= self.tasks.load(Ordering::Relaxed)
     }
 }
 
@@ -181,6 +182,7 @@ impl Bench {
             store,
             time: Arc::new(Scripted {
                 now: Mutex::new(NOON),
+                tasks: AtomicUsize::new(TASKS),
                 sleepers: Mutex::default(),
             }),
             script: Arc::new(Script {
@@ -407,6 +409,13 @@ impl Bench {
     /// Waits, while the clock stands still, until the provider was called so often.
     pub(super) async fn called(&self, times: usize) {
         self.when(|| self.script.calls.lock().len() >= times).await;
+    }
+
+    /// Moves the clock on until the provider was called so often.
+    pub(super) async fn until_called(&self, times: usize) {
+        while self.script.calls.lock().len() < times {
+            self.pass(250).await;
+        }
     }
 
     /// Moves the clock on, and lets the engine do everything that is due on the way.

@@ -74,7 +74,7 @@ async fn five_in_a_row_fail_and_waits_without_a_signal_double_from_a_second() {
         let resets_at = now.after(std::time::Duration::from_secs(seconds));
         let detail = limit_detail(&resets_at.to_string(), u32::try_from(consecutive).unwrap());
         assert_eq!(bench.read(run, "limit_detail"), json!([detail]));
-        bench.pass(seconds * 1_000 + 250).await;
+        bench.pass(seconds * 1_000).await;
         bench.called(consecutive + 1).await;
     }
     bench.reaches(run, "failed").await;
@@ -100,7 +100,7 @@ async fn a_step_that_came_through_begins_to_count_anew() {
     for calls in [1, 2, 3, 4, 6, 7, 8, 9] {
         bench.called(calls).await;
         bench.reaches(run, "paused_limit_exceeded").await;
-        bench.pass(1_250).await;
+        bench.pass(1_000).await;
     }
     bench.reaches(run, "succeeded").await;
 }
@@ -178,8 +178,7 @@ async fn a_failure_before_a_limit_is_paid_once() {
     let bench = Bench::new([lost, limited(Some(1)), Act::Reply(says("done"))]);
     let run = bench.run(&scripted(), &json!("hi"));
     let _engine = bench.engine();
-    bench.called(1).await;
-    bench.pass(1_250).await;
+    bench.until_called(2).await;
     bench.reaches(run, "paused_limit_exceeded").await;
     assert_eq!(bench.read(run, "cost_micros"), json!([12_000]));
     bench.pass(1_250).await;

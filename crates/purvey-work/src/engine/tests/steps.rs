@@ -20,11 +20,11 @@ fn failure(retry: Retry, charged: bool) -> Act {
 #[tokio::test]
 async fn echo_gives_the_input_back() {
     let bench = Bench::new([]);
-    let input = json!({"a": [1, 2.50, null]});
+    let input = json!({"a": [1, 2.5, null]});
     let run = bench.run(&echo(), &input);
     let _engine = bench.engine();
     bench.reaches(run, "succeeded").await;
-    let expected = json!(["{\"a\":[1,2.50,null]}", 0, "not_required", 1]);
+    let expected = json!(["{\"a\":[1,2.5,null]}", 0, "not_required", 1]);
     assert_eq!(
         bench.read(run, "output, cost_micros, verification_status, attempt"),
         expected
@@ -43,10 +43,7 @@ async fn a_provider_that_fails_is_tried_again_within_the_step() {
     ]);
     let run = bench.run(&scripted(), &json!("hi"));
     let _engine = bench.engine();
-    bench.called(1).await;
-    bench.pass(1_000).await;
-    bench.called(2).await;
-    bench.pass(1_000).await;
+    bench.until_called(3).await;
     bench.reaches(run, "succeeded").await;
     // Nothing for the refusal, the reservation for the call of unknown end, the reply.
     assert_eq!(bench.read(run, "cost_micros, attempt"), json!([13_400, 1]));
@@ -61,10 +58,7 @@ async fn retries_are_bounded() {
     let bench = Bench::new((0..4).map(|_| failure(Retry::After(Duration::from_secs(1)), false)));
     let run = bench.run(&scripted(), &json!("hi"));
     let _engine = bench.engine();
-    for calls in 1..4 {
-        bench.called(calls).await;
-        bench.pass(1_000).await;
-    }
+    bench.until_called(4).await;
     bench.reaches(run, "failed").await;
     let expected = json!([
         "provider.failed",
