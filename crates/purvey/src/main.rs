@@ -9,6 +9,7 @@ mod demo;
 mod failure;
 mod mcp;
 mod output;
+mod reach;
 mod serve;
 mod settings;
 mod table;

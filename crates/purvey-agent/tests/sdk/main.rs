@@ -20,5 +20,7 @@ mod intents;
 mod invoke;
 mod lists;
 mod parameters;
+mod schema_bounds;
 mod schemas;
 mod searches;
+mod wide;
