@@ -44,7 +44,7 @@ sorts = [
 const AUDIENCES: [&str; 2] = ["staff", "trade"];
 
 fn access(audiences: &[&str]) -> Access {
-    Access::new(audiences.iter().map(|name| (*name).to_owned()))
+    Access::new(audiences.iter().map(|name| (*name).to_owned())).unwrap()
 }
 
 fn put(catalog: &Catalog, kind: ResourceType, value: &Value) {
@@ -565,8 +565,33 @@ fn a_cursor_belongs_to_its_caller() {
     }
     // The order in which audiences are named makes no other context.
     let both = first(&access(&["trade", "staff"]));
-    let again = Access::new(["staff", "trade", "staff"].map(str::to_owned));
+    let again = access(&["staff", "trade"]);
     assert!(catalog.resume(&operation, &both, &again).is_ok());
+}
+
+#[test]
+fn a_context_is_made_of_names_that_audiences_can_have() {
+    let refused = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned());
+        let violations = Access::new(names).unwrap_err().into_violations();
+        let pointers = violations.into_iter().map(|v| v.pointer);
+        pointers.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        refused(&["staff", "", "no good", "ö", "staff"]),
+        [
+            "/audiences/1",
+            "/audiences/2",
+            "/audiences/3",
+            "/audiences/4"
+        ]
+    );
+    assert_eq!(refused(&["a".repeat(65).as_str()]), ["/audiences/0"]);
+    let many: Vec<String> = (0..17).map(|n| n.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(refused(&many), ["/audiences"]);
+    assert_eq!(access(&many[..16]).audiences().len(), 16);
+    assert!(access(&[]).is_public());
 }
 
 #[test]

@@ -560,7 +560,7 @@ fn a_continuation_belongs_to_its_operation_and_caller_and_lasts_an_hour() {
         |result: Result<Page, Error>| assert!(matches!(result, Err(Error::CursorInvalid)));
     invalid(catalog.resume_search_collections(&text, &public));
     invalid(catalog.resume(&Listing::Offerings, &text, &public));
-    invalid(catalog.resume_search_offerings(&text, &Access::new(["staff".to_owned()])));
+    invalid(catalog.resume_search_offerings(&text, &Access::new(["staff".to_owned()]).unwrap()));
     invalid(catalog.definitions(None, Kind::Filters, DefinitionPage::Next(&text), &public));
     let flipped = format!("{}x", &text[..text.len() - 1]);
     invalid(resume(&catalog, &flipped));

@@ -301,6 +301,16 @@ async fn what_is_no_json_document_is_said_where_it_is_wrong() {
             assert_eq!(faults(&answer), [format!("body:{place}")], "{text}");
         }
     }
+    let twice = r#"{"odp_version":"1.0","query":"a","filters":[{"id":"a","id":"b","value":[{"x":1,"x":1}]}],"query":"b"}"#;
+    let answer = service.search(OFFERINGS, twice).await;
+    assert_eq!(
+        faults(&answer),
+        [
+            "body:/filters/0/id",
+            "body:/filters/0/value/0/x",
+            "body:/query"
+        ]
+    );
     // Faults of the query are said beside those of the body.
     let path = format!("{OFFERINGS}?representation=medium");
     let answer = service.search(&path, body(json!({"limit": 0}))).await;
