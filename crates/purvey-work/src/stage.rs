@@ -142,8 +142,9 @@ impl Stage {
     /// An agent of the owner's that echoes, with these members besides.
     pub(crate) fn agent(&self, besides: Value) -> String {
         let mut body = json!({ "name": "a", "instructions": "", "provider": "echo", "model": "" });
-        let members = body.as_object_mut().unwrap();
-        members.extend(besides.as_object().unwrap().clone());
+        if let (Value::Object(members), Value::Object(besides)) = (&mut body, besides) {
+            members.extend(besides);
+        }
         let providers = BTreeSet::from(["echo".to_owned()]);
         let workspace = self.workspace.to_string();
         let agent = self.at(|session, cx| {

@@ -83,8 +83,9 @@ impl Tenant {
 
     async fn agent(&self, caller: &Principal, besides: Value) -> Result<Agent, Error> {
         let mut body = json!({ "name": "a", "instructions": "", "provider": "echo", "model": "" });
-        let members = body.as_object_mut().unwrap();
-        members.extend(besides.as_object().unwrap().clone());
+        if let (Value::Object(members), Value::Object(besides)) = (&mut body, besides) {
+            members.extend(besides);
+        }
         self.platform
             .create_agent(caller.clone(), self.ws(), body)
             .await

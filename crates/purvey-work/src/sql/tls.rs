@@ -187,7 +187,10 @@ mod tests {
             let error = Address::read(url).err().expect(url).to_string();
             assert!(error.contains(reason), "{url}: {error}");
         }
-        let read = |url| Address::read(url).ok().expect(url).config.get_ssl_mode();
+        let read = |url| match Address::read(url) {
+            Ok(address) => address.config.get_ssl_mode(),
+            Err(error) => panic!("{url}: {error}"),
+        };
         assert_eq!(read("postgres://h/d"), SslMode::Prefer);
         assert_eq!(read("postgres://h/d?sslmode=disable"), SslMode::Disable);
         assert_eq!(read("postgres://h/d?sslmode=require"), SslMode::Require);

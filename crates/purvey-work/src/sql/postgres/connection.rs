@@ -239,9 +239,7 @@ fn spelled(sql: &str) -> String {
 }
 
 fn is_io(error: &postgres::Error) -> bool {
-    error
-        .source()
-        .is_some_and(|cause| cause.is::<std::io::Error>())
+    matches!(error.source(), Some(cause) if cause.is::<std::io::Error>())
 }
 
 /// An error with its cause, in one line.
