@@ -3,9 +3,15 @@ use crate::{
     error::Error,
     stage::{on_each_store as on_each, postgres::Schema},
 };
-use std::sync::{
-    Arc, Barrier,
-    atomic::{AtomicU32, Ordering},
+use ::postgres::config::Host;
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    os::unix::net::UnixStream,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -329,5 +335,85 @@ async fn keep_telling(store: &Store) {
         let told = store.write(|session| session.notify("topic")).await;
         told.unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_never_success_and_never_made_again() {
+    let Some(schema) = Schema::fresh() else {
+        return;
+    };
+    let direct = Store::postgres(&schema.url()).unwrap();
+    let (url, armed) = cut_behind_commit(&schema.url());
+    let store = Store::postgres(&url).unwrap();
+    let runs = AtomicU32::new(0);
+    armed.store(true, Ordering::SeqCst);
+    let outcome = store.write_now(|session| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        put(session, "a")
+    });
+    assert!(matches!(outcome, Err(Error::Unavailable { .. })));
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    // The server did it all the same, as soon as it came to it.
+    while count(&direct) == 0 {
+        std::thread::yield_now();
+    }
+    armed.store(false, Ordering::SeqCst);
+    store.write_now(|session| put(session, "b")).unwrap();
+    assert_eq!(count(&direct), 2);
+}
+
+/// A way to the server that, when it is armed, is cut on the caller's side as soon as a commit has passed.
+fn cut_behind_commit(url: &str) -> (String, Arc<AtomicBool>) {
+    let config: ::postgres::Config = url.parse().unwrap();
+    let near = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = near.local_addr().unwrap().port();
+    let user = config.get_user().unwrap();
+    let password = String::from_utf8_lossy(config.get_password().unwrap_or_default()).into_owned();
+    let options = config.get_options().unwrap().replace('=', "%3D");
+    let url = format!(
+        "postgres://{user}:{password}@127.0.0.1:{port}/{}?sslmode=disable&options={options}",
+        config.get_dbname().unwrap()
+    );
+    let armed = Arc::new(AtomicBool::new(false));
+    let arm = armed.clone();
+    std::thread::spawn(move || {
+        for caller in near.incoming().map_while(Result::ok) {
+            let (mut answers, mut server) = reach(&config);
+            let mut back = caller.try_clone().unwrap();
+            std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+            let arm = arm.clone();
+            std::thread::spawn(move || {
+                let mut caller = caller;
+                let mut bytes = [0; 16_384];
+                while let Ok(read @ 1..) = caller.read(&mut bytes) {
+                    if server.write_all(&bytes[..read]).is_err() {
+                        break;
+                    }
+                    let commit = bytes[..read].windows(6).any(|word| word == b"COMMIT");
+                    if commit && arm.load(Ordering::SeqCst) {
+                        let _ = caller.shutdown(Shutdown::Both);
+                    }
+                }
+            });
+        }
+    });
+    (url, armed)
+}
+
+type Reach = (Box<dyn Read + Send>, Box<dyn Write + Send>);
+
+fn reach(config: &::postgres::Config) -> Reach {
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    match &config.get_hosts()[0] {
+        Host::Tcp(name) => {
+            let server = TcpStream::connect((name.as_str(), port)).unwrap();
+            (Box::new(server.try_clone().unwrap()), Box::new(server))
+        }
+        Host::Unix(directory) => {
+            let socket = directory.join(format!(".s.PGSQL.{port}"));
+            let server = UnixStream::connect(socket).unwrap();
+            (Box::new(server.try_clone().unwrap()), Box::new(server))
+        }
     }
 }
