@@ -1,4 +1,10 @@
 //! The run platform as whoever types the commands meets it: a server, its first owner's token, agents and runs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failure in a test's helper is the test's failure"
+)]
 
 use e2e::{
     binary,

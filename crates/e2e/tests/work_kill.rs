@@ -1,6 +1,12 @@
 //! A server killed at random while runs are started, worked on and finished: every accepted start is one run, and every run ends.
 //!
 //! `PURVEY_FAULT_ROUNDS=25` makes 200 kills.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failure in a test's helper is the test's failure"
+)]
 
 use e2e::{
     random,

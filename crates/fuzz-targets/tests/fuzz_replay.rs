@@ -1,6 +1,12 @@
 //! Every target over its committed corpus, and over some thousands of mutations of it that are always the same.
 //!
 //! `FUZZ_MUTATIONS` says how many for each target.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use fuzz_targets::TARGETS;
 use fuzz_targets::mutate::{Random, mutate};

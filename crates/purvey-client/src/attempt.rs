@@ -59,7 +59,7 @@ pub(crate) struct Answer {
 }
 
 enum Failed {
-    Status(Problem, Option<String>),
+    Status(Box<Problem>, Option<String>),
     /// Nothing was sent.
     Unsent(String),
     /// Sent, but no whole answer came.
@@ -138,7 +138,7 @@ impl Caller {
             match decision {
                 Decision::Wait(wait) if !ambiguous => {
                     span.in_scope(|| {
-                        tracing::warn!(wait_ms = wait.as_millis() as u64, "trying again")
+                        tracing::warn!(wait_ms = wait.as_millis() as u64, "trying again");
                     });
                     budget.spend(wait);
                     self.time.sleep(wait).await;
@@ -146,7 +146,7 @@ impl Caller {
                 _ => {
                     span.in_scope(|| tracing::debug!("giving up"));
                     return Err(match failed {
-                        Failed::Status(problem, _) => Error::Problem(Box::new(problem)),
+                        Failed::Status(problem, _) => Error::Problem(problem),
                         Failed::Unsent(detail) | Failed::Lost(detail) => Error::Connection {
                             endpoint: call.endpoint(),
                             detail,
@@ -183,7 +183,7 @@ impl Caller {
         }
         let told = text(&headers, RETRY_AFTER.as_str()).map(str::to_owned);
         let problem = self.problem(call, attempt, status, &headers, &body.unwrap_or_default());
-        Err(Failed::Status(problem, told))
+        Err(Failed::Status(Box::new(problem), told))
     }
 
     /// One request; the answer's head.
@@ -230,7 +230,7 @@ impl Caller {
                 ambiguous: false,
                 attempts: 1,
             }),
-            Err(Failed::Status(problem, _)) => Err(Error::Problem(Box::new(problem))),
+            Err(Failed::Status(problem, _)) => Err(Error::Problem(problem)),
         }
     }
 

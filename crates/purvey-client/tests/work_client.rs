@@ -1,4 +1,10 @@
 //! The client against a scripted server on a real socket, in simulated time: which failures are tried again, how often and how far apart.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use axum::{
     Router,

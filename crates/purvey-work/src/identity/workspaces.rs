@@ -175,6 +175,11 @@ pub(crate) fn update(
     let queue = members.opt_number("queue_limit", QUEUE_LIMITS);
     let budget = members.opt_limit("daily_cost_cents", CENTS);
     members.end()?;
+    // Held before it is read, so that two changes at once do not undo each other.
+    session.row(
+        "SELECT id FROM workspaces WHERE id = $1 /*pg:FOR UPDATE*/",
+        &[Param::Text(id)],
+    )?;
     let (workspace, role) = find(session, caller, id)?;
     if concurrency.is_some() || queue.is_some() || budget.is_none() {
         caller.may(Action::WorkspaceLimits, role, false)?;
