@@ -97,8 +97,6 @@ pub(crate) fn shows_what_the_table_says(server: &Server, packages: &[Package]) {
         "downloads:gte:100000",
         "--filter",
         "major:in:1,2,3",
-        "--filter",
-        "updated:lt:2025-01-01",
         "--sort",
         "most-downloaded",
         "--refine",
@@ -111,9 +109,7 @@ pub(crate) fn shows_what_the_table_says(server: &Server, packages: &[Package]) {
     ];
     let lines_found = lines(server, "search", &search);
     let (ids, refinements) = found(&lines_found);
-    let common = |p: &&Package| {
-        p.downloads.is_some_and(|n| n >= 100_000) && p.updated.as_str() < "2025-01-01"
-    };
+    let common = |p: &&Package| p.downloads.is_some_and(|n| n >= 100_000);
     let is_major = |p: &&Package| matches!(p.major, Some(1..=3));
     let is_node = |p: &&Package| p.registry == "node";
     let expected = packages
@@ -138,6 +134,22 @@ pub(crate) fn shows_what_the_table_says(server: &Server, packages: &[Package]) {
         refinements,
         [("registry", counts(registries)), ("major", counts(majors))]
     );
+
+    let spring = [
+        "--filter",
+        "updated:gte:2024-03-01",
+        "--filter",
+        "updated:lt:2024-05-01",
+        "--limit",
+        "120",
+        "--json",
+    ];
+    let spring = lines(server, "search", &spring);
+    let is_spring = |p: &&Package| ("2024-03-01".."2024-05-01").contains(&p.updated.as_str());
+    let expected = packages.iter().filter(is_spring);
+    let mut expected: Vec<&str> = expected.map(|p| p.id.as_str()).collect();
+    expected.sort_unstable();
+    assert_eq!(found(&spring).0, expected[..120]);
 
     let scoped = ["left-pad", "--in", "node", "--limit", "5", "--json"];
     assert_eq!(
