@@ -179,14 +179,12 @@ enum Block {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
     #[serde(other)]
     Other,
 }
@@ -257,8 +255,8 @@ impl Gathered {
             }
             Event::ContentBlockDelta { index, delta } => {
                 match (self.blocks.get_mut(index), delta) {
-                    (Some(Part::Text(all)), Delta::TextDelta { text }) => all.push_str(&text),
-                    (Some(Part::Tool { written, .. }), Delta::InputJsonDelta { partial_json }) => {
+                    (Some(Part::Text(all)), Delta::Text { text }) => all.push_str(&text),
+                    (Some(Part::Tool { written, .. }), Delta::InputJson { partial_json }) => {
                         written.push_str(&partial_json);
                     }
                     (Some(_), Delta::Other) | (Some(Part::Other), _) => {}
