@@ -431,4 +431,6 @@ fn a_search_is_explained_without_what_was_searched_for() {
     let nowhere = json!({"odp_version": "1.0", "query": "x", "collection_id": "nowhere"});
     fail(explain(&nowhere, &[]), 2, &["/collection_id"]);
     fail(explain(&json!({}), &[]), 2, &["request.json", "query"]);
+    let nobody = ["--audience", "staff", "--audience", "no good"];
+    fail(explain(&body, &nobody), 2, &["--audience", "/audiences/1"]);
 }

@@ -142,6 +142,12 @@ impl Error {
         error
     }
 
+    /// The same with a parameter that was wrong.
+    pub(crate) fn with_invalid_param(mut self, param: InvalidParam) -> Self {
+        self.0.invalid_params.push(param);
+        self
+    }
+
     /// The failure that a response other than success tells. `body` is the decoded body, if it was within its limit. It is
     /// taken for a problem only when its media type is `application/problem+json`; one that is malformed or has more than
     /// 16,384 bytes changes nothing about the status (ODP §6). `now` is what a date in `Retry-After` is seen from.

@@ -34,7 +34,8 @@ impl Agent {
     /// Results and failures come as they come, those of one Service in its order. The limit of the search is one for each
     /// Service; take from the stream what is wanted in all, and drop it: what was not asked for is not fetched.
     ///
-    /// A search that a Service would refuse fails for that Service alone.
+    /// Services call and write things in their own ways: an [`Intent`](crate::Intent) becomes for each what its definitions
+    /// say. A search that a Service would refuse fails for that Service alone.
     pub fn search_across<S: Into<String>>(
         &self,
         origins: impl IntoIterator<Item = S>,

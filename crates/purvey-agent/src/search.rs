@@ -1,6 +1,7 @@
 //! Searches: what the caller means, said in the words that a Service understands (ODP §5).
 
 use crate::Error;
+use crate::intent::Intent;
 use crate::list::{extent, results};
 use crate::page::{Extent, Pages, Start};
 use crate::service::Service;
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use purvey_odp::capability::EffectiveCapabilities;
 use purvey_odp::collection::{Collection, TerseCollection};
 use purvey_odp::filter::{FilterDefinition, Operator};
+use purvey_odp::identity::LocalId;
 use purvey_odp::limits;
 use purvey_odp::offering::{Offering, Representation, TerseOffering};
 use purvey_odp::refinement::{RefinementBucket, RefinementGroup};
@@ -61,7 +63,15 @@ pub struct OfferingSearch<T = TerseOffering> {
     service: Service,
     extent: Extent,
     body: Map<String, Value>,
+    filters: Vec<Wanted>,
     item: PhantomData<fn() -> T>,
+}
+
+/// A condition, in the Service's words or in the caller's.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Expression(Value),
+    Intent(Intent),
 }
 
 /// A search for Collections that was not asked for yet.
@@ -99,6 +109,7 @@ impl Service {
             service: self.clone(),
             extent: Extent::of(self.settings()),
             body: body(),
+            filters: Vec::new(),
             item: PhantomData,
         }
     }
@@ -130,7 +141,13 @@ impl<T> OfferingSearch<T> {
     /// Like [`filter`](Self::filter), with the operator by name.
     pub fn filter_named(mut self, id: &str, operator: &str, value: impl Into<Value>) -> Self {
         let expression = json!({"id": id, "operator": operator, "value": value.into()});
-        append(&mut self.body, "filters", expression);
+        self.filters.push(Wanted::Expression(expression));
+        self
+    }
+
+    /// A condition in the caller's words, which the Service's definitions make an expression of. It counts as one of the 32.
+    pub fn want(mut self, intent: Intent) -> Self {
+        self.filters.push(Wanted::Intent(intent));
         self
     }
 
@@ -171,20 +188,45 @@ impl<T> OfferingSearch<T> {
     async fn prepare(&self) -> Result<(OfferingSearchRequest, ResolvedSearch), Error> {
         // Before anything is fetched for it.
         self.service.url(Operation::SearchOfferings, None)?;
-        let mut body = self.body.clone();
-        body.insert("limit".into(), json!(self.extent.first_limit()));
-        let request = OfferingSearchRequest::validate(Value::Object(body)).map_err(refused)?;
+        let mut effective = None;
+        // What an intent comes to is in the definitions; anything else shows its faults without them.
+        if self.filters.iter().any(|f| matches!(f, Wanted::Intent(_))) {
+            let collection = self.body.get("collection_id").and_then(Value::as_str);
+            let collection = collection.and_then(|id| LocalId::parse(id).ok());
+            effective = Some(self.service.effective(collection.as_ref()).await?.effective);
+        }
+        let request = self.request(effective.as_ref())?;
         let plain = request.filters().is_empty()
             && request.sort().is_none()
             && request.refinements().is_empty();
-        let effective = if plain {
-            EffectiveCapabilities::default()
-        } else {
-            let collection = request.collection_id();
-            self.service.effective(collection).await?.effective
+        let effective = match effective {
+            Some(effective) => effective,
+            None if plain => EffectiveCapabilities::default(),
+            None => {
+                let collection = request.collection_id();
+                self.service.effective(collection).await?.effective
+            }
         };
         let resolved = request.resolve(&effective).map_err(refused)?;
         Ok((request, resolved))
+    }
+
+    fn request(
+        &self,
+        effective: Option<&EffectiveCapabilities>,
+    ) -> Result<OfferingSearchRequest, Error> {
+        let mut body = self.body.clone();
+        body.insert("limit".into(), json!(self.extent.first_limit()));
+        let none = EffectiveCapabilities::default();
+        let effective = effective.unwrap_or(&none);
+        for filter in &self.filters {
+            let expression = match filter {
+                Wanted::Expression(expression) => expression.clone(),
+                Wanted::Intent(intent) => intent.expression(effective),
+            };
+            append(&mut body, "filters", expression);
+        }
+        OfferingSearchRequest::validate(Value::Object(body)).map_err(refused)
     }
 
     fn of<U>(self) -> OfferingSearch<U> {
@@ -192,6 +234,7 @@ impl<T> OfferingSearch<T> {
             service: self.service,
             extent: self.extent,
             body: self.body,
+            filters: self.filters,
             item: PhantomData,
         }
     }

@@ -35,12 +35,7 @@ impl Service {
         settings: Arc<Settings>,
         origin: &ServiceOrigin,
     ) -> Result<Self, Error> {
-        let budget = settings.operation();
-        let mut url = origin.as_url().clone();
-        url.set_path(WELL_KNOWN);
-        let mut fetch = Fetch::get(url, Class::ServiceDocument);
-        fetch.accept_language.clone_from(&settings.accept_language);
-        let fetched = settings.transport.fetch(&budget, fetch).await?;
+        let fetched = fetch_document(&settings, origin).await?;
         let origin = ServiceOrigin::from_url(&fetched.url, settings.local)
             .map_err(|invalid| document::invalid(&fetched, &invalid))?;
         let value = document::read(&fetched, Bounds::SERVICE_DOCUMENT)?;
@@ -121,6 +116,19 @@ impl Service {
         fetch.accept_language.clone_from(&settings.accept_language);
         settings.transport.fetch(budget, fetch).await
     }
+}
+
+/// Fetches the Service Document at an origin.
+pub(crate) async fn fetch_document(
+    settings: &Settings,
+    origin: &ServiceOrigin,
+) -> Result<Fetched, Error> {
+    let mut url = origin.as_url().clone();
+    url.set_path(WELL_KNOWN);
+    let mut fetch = Fetch::get(url, Class::ServiceDocument);
+    fetch.accept_language.clone_from(&settings.accept_language);
+    let budget = settings.operation();
+    settings.transport.fetch(&budget, fetch).await
 }
 
 /// The identifier that a caller names.

@@ -3,7 +3,7 @@
 //! A record may carry an `audience`, a list of names; without one everybody sees it. A caller belongs to audiences by the token that it
 //! presents, and sees what is public and what carries one of them.
 
-use purvey_odp::report::{Place, Report};
+use purvey_odp::report::{Invalid, Place, Report};
 use purvey_odp::shape;
 use serde_json::Value;
 use std::sync::Arc;
@@ -37,12 +37,20 @@ impl Access {
         Self::default()
     }
 
-    /// Who belongs to these audiences, in whatever order and however often each is named.
-    pub fn new(audiences: impl IntoIterator<Item = String>) -> Self {
-        let mut audiences: Vec<String> = audiences.into_iter().collect();
-        audiences.sort_unstable();
-        audiences.dedup();
-        Self(audiences.into())
+    /// Who belongs to these audiences, in whatever order; to none of them, the public.
+    ///
+    /// # Errors
+    /// At `/audiences`: more than [`AUDIENCES`], what no audience may be called, one that is named twice.
+    pub fn new(audiences: impl IntoIterator<Item = String>) -> Result<Self, Invalid> {
+        let audiences: Vec<String> = audiences.into_iter().collect();
+        if audiences.is_empty() {
+            return Ok(Self::public());
+        }
+        let mut report = Report::new();
+        let names = read(&mut report, &Place::ROOT.key("audiences"), audiences.into());
+        let mut names = report.finish(names)?;
+        names.sort_unstable();
+        Ok(Self(names.into()))
     }
 
     /// Whether it is the anonymous public.

@@ -227,9 +227,13 @@ impl Inner {
         };
         if newest.number() > self.current.load().generation.number() {
             let snapshot = Arc::new(snapshot(&self.manifests, newest)?);
-            // Most callers are anonymous: none of them waits for their view.
             let generation = &snapshot.generation;
-            generation.view(&Access::public(), &snapshot.manifest, generation);
+            // Most callers are anonymous: none of them waits for their view.
+            let public = Access::public();
+            let changed = generation.changed_for(&public);
+            if self.generations.steady(generation, changed).is_none() {
+                generation.view(&public, &snapshot.manifest, generation);
+            }
             let (lock, changed) = &self.published;
             let guard = lock.lock();
             self.current.store(snapshot);

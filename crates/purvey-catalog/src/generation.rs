@@ -5,6 +5,7 @@
 
 mod apart;
 mod builder;
+mod changed;
 mod collect;
 mod file;
 mod items;
@@ -13,6 +14,7 @@ mod lock;
 mod pins;
 mod search;
 mod store;
+mod touch;
 mod view;
 
 pub use builder::GenerationBuilder;
@@ -25,7 +27,9 @@ pub(crate) use search::Scope;
 pub use store::Generations;
 
 use crate::Error;
+use crate::access::Access;
 use crate::segment::{Region, Segment};
+use changed::Changed;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::offering::Representation;
@@ -36,8 +40,7 @@ use view::{Sight, Views};
 /// One generation, open. Cheap to share; stays readable after it was collected.
 #[derive(Debug)]
 pub struct Generation {
-    number: u64,
-    epoch: u64,
+    head: Head,
     meta: Meta,
     parts: [Vec<Part>; 2],
     /// Of a view, what it hides.
@@ -46,6 +49,18 @@ pub struct Generation {
     restricted: OnceLock<bool>,
     languages: OnceLock<Arc<[LanguageTag]>>,
     lazy: search::Lazy,
+}
+
+/// What a generation says of itself.
+#[derive(Debug, Clone)]
+struct Head {
+    number: u64,
+    epoch: u64,
+    /// Unix second of its publication; 0 when its file does not say.
+    published: u64,
+    /// The generation that was current when continuations took the time of expiry that they had at the publication.
+    opening: u64,
+    changed: Arc<Changed>,
 }
 
 /// The manifest blob with the name under which generations share it.
@@ -81,10 +96,9 @@ const fn slot(kind: ResourceType) -> usize {
 }
 
 impl Generation {
-    fn new(number: u64, epoch: u64, meta: Meta, parts: [Vec<Part>; 2]) -> Self {
+    fn new(head: Head, meta: Meta, parts: [Vec<Part>; 2]) -> Self {
         Self {
-            number,
-            epoch,
+            head,
             meta,
             parts,
             sight: None,
@@ -97,12 +111,17 @@ impl Generation {
 
     /// The sequence number of the last change that it holds.
     pub fn number(&self) -> u64 {
-        self.number
+        self.head.number
+    }
+
+    /// The newest generation up to this one that changed something which the caller sees.
+    pub fn changed_for(&self, access: &Access) -> u64 {
+        self.head.changed.of(access)
     }
 
     /// Changes when everything was rebuilt.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.head.epoch
     }
 
     /// The manifest blob, as given to [`GenerationBuilder::set_meta`].

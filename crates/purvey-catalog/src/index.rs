@@ -262,11 +262,14 @@ impl Manifests {
     /// # Errors
     /// [`Error::Corrupt`].
     pub fn of(&self, generation: &Generation) -> Result<Arc<Manifest>, Error> {
-        self.parse(generation.meta())
+        self.known(generation.meta_digest(), generation.meta())
     }
 
     fn parse(&self, stored: &[u8]) -> Result<Arc<Manifest>, Error> {
-        let digest = xxhash_rust::xxh3::xxh3_128(stored);
+        self.known(xxhash_rust::xxh3::xxh3_128(stored), stored)
+    }
+
+    fn known(&self, digest: u128, stored: &[u8]) -> Result<Arc<Manifest>, Error> {
         let mut known = self.0.lock();
         if let Some(at) = known.iter().position(|(d, _)| *d == digest) {
             // The last used comes last.

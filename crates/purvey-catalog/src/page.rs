@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::generation::{Generation, Item, ListOutcome, ListQuery, Wanted};
+use crate::render;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
@@ -15,6 +16,8 @@ const EXPANDING_HEAD: &[u8] = b"{\"odp_version\":\"1.0\",\"auth_expands\":true,"
 /// The member that tells that authentication can expand what the page holds, at its end.
 const EXPANDS: &[u8] = b",\"auth_expands\":true";
 const REFINEMENTS: &[u8] = b",\"refinements\":";
+/// At least what a group takes beside its id and its values, each with a comma.
+const GROUP_BYTES: usize = r#"{"filter_id":"","values":[]},"#.len();
 const NEXT: &[u8] = b",\"next\":\"";
 /// What a page holds besides its items, with the longest `next`.
 const ENVELOPE_BYTES: usize = HEAD.len() + NEXT.len() + limits::NEXT_CHARS + EXPANDS.len() + 3;
@@ -72,8 +75,8 @@ fn close(bytes: &mut Vec<u8>, next: Option<String>, auth_expands: bool) -> Resul
     Ok(())
 }
 
-/// Builds a page of what a search found: its documents, fewer when they would not fit (ODP §6), and the groups of refinements, fewer when not one item would fit
-/// beside them. `next` makes the continuation from the number of items delivered and is called only when there are more. Also returns the languages
+/// Builds a page of what a search found: its documents, fewer when they would not fit (ODP §6), and the groups of refinements, of which only unusually long values
+/// do not fit. `next` makes the continuation from the number of items delivered and is called only when there are more. Also returns the languages
 /// of the items, each once.
 ///
 /// # Errors
@@ -87,29 +90,18 @@ pub(crate) fn found(
     next: impl FnOnce(usize) -> Result<String, Error>,
 ) -> Result<(Vec<u8>, Vec<LanguageTag>), Error> {
     let room = wanted.max_bytes.min(limits::PAGE_BYTES - ENVELOPE_BYTES);
-    let mut refinements = refinements(groups);
+    let mut refinements = refinements(groups, room / 2);
     let mut languages = Vec::new();
     let mut bytes = HEAD.to_vec();
-    let append = |refinements: &[u8], bytes: &mut Vec<u8>, languages: &mut Vec<LanguageTag>| {
-        let max_bytes = room.saturating_sub(refinements.len());
-        let wanted = Wanted {
-            max_bytes,
-            ..*wanted
-        };
-        generation.append_items(&wanted, bytes, languages)
+    let wanted = Wanted {
+        max_bytes: room.saturating_sub(refinements.len()),
+        ..*wanted
     };
-    let mut count = append(&refinements, &mut bytes, &mut languages)?;
-    let mut kept = groups;
-    while bytes.len() + refinements.len() > room + HEAD.len()
-        && let Some((_, fewer)) = kept.split_last()
-    {
-        kept = fewer;
-        refinements = self::refinements(kept);
-        if bytes.len() + refinements.len() <= room + HEAD.len() {
-            bytes.truncate(HEAD.len());
-            languages.clear();
-            count = append(&refinements, &mut bytes, &mut languages)?;
-        }
+    let count = generation.append_items(&wanted, &mut bytes, &mut languages)?;
+    let taken = bytes.len() - HEAD.len();
+    if taken + refinements.len() > room {
+        // It is one item, which is delivered in any case.
+        refinements = self::refinements(groups, room.saturating_sub(taken));
     }
     bytes.push(b']');
     bytes.extend(&refinements);
@@ -119,15 +111,37 @@ pub(crate) fn found(
     Ok((bytes, languages))
 }
 
-/// The member `refinements` after a comma; nothing without groups.
-fn refinements(groups: &[RefinementGroup]) -> Vec<u8> {
-    if groups.is_empty() {
+/// The member `refinements` after a comma, in at most `room` bytes; nothing without groups. Where not all fit, every group has as many of its first values, the
+/// most useful ones; and where not one of each fits, the first groups have one.
+fn refinements(groups: &[RefinementGroup], room: usize) -> Vec<u8> {
+    let lens = |group: &RefinementGroup| {
+        let values = group.values().iter();
+        let lens = values.map(|bucket| render::bytes(&bucket.to_value()).len() + 1);
+        (
+            GROUP_BYTES + group.filter_id().as_str().len(),
+            lens.collect::<Vec<_>>(),
+        )
+    };
+    let lens: Vec<_> = groups.iter().map(lens).collect();
+    let fits = |(groups, values): &(usize, usize)| {
+        let groups = lens.iter().take(*groups);
+        let bytes = groups.map(|(group, lens)| group + lens.iter().take(*values).sum::<usize>());
+        REFINEMENTS.len() + 2 + bytes.sum::<usize>() <= room
+    };
+    let fewer_values = (1..=limits::REFINEMENT_VALUES)
+        .rev()
+        .map(|values| (groups.len(), values));
+    let fewer_groups = (1..groups.len()).rev().map(|groups| (groups, 1));
+    let Some((count, values)) = fewer_values
+        .chain(fewer_groups)
+        .find(fits)
+        .filter(|(count, _)| *count > 0)
+    else {
         return Vec::new();
-    }
-    let groups: Value = groups.iter().map(RefinementGroup::to_value).collect();
-    let mut out = REFINEMENTS.to_vec();
-    out.extend(crate::render::bytes(&groups));
-    out
+    };
+    let kept = groups.iter().take(count);
+    let kept: Value = kept.map(|group| group.first(values).to_value()).collect();
+    [REFINEMENTS, &render::bytes(&kept)].concat()
 }
 
 /// Builds a page of values that stand for themselves.

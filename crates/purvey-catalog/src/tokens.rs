@@ -173,7 +173,7 @@ impl Tokens {
         let entry = Entry {
             sha256: URL_SAFE_NO_PAD.encode(digest(&secret)),
             name: new.name,
-            audiences: Access::new(new.audiences).audiences().to_vec(),
+            audiences: Access::new(new.audiences)?.audiences().to_vec(),
             created,
             expires: new
                 .lifetime
@@ -250,7 +250,9 @@ impl Tokens {
             let digest = URL_SAFE_NO_PAD.decode(&entry.sha256).ok();
             let digest = digest.and_then(|digest| digest.try_into().ok());
             let digest: [u8; 32] = digest.ok_or_else(|| corrupt(&path, "a digest is damaged"))?;
-            let (access, expires) = (Access::new(entry.audiences), entry.expires);
+            let access = Access::new(entry.audiences)
+                .map_err(|invalid| corrupt(&path, invalid.to_string()))?;
+            let expires = entry.expires;
             bearers.insert(digest, Bearer { access, expires });
         }
         let bearers = Arc::new(bearers);

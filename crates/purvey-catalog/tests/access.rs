@@ -1,443 +1,21 @@
-//! What a caller may not see does not exist for that caller: a view is the catalog of what it shows.
-//!
-//! The oracle is a second catalog that holds the visible records alone, without the ids of hidden Collections in them. `ACCESS_CASES` sets how many
-//! random catalogs are compared.
+//! What a caller may not see does not exist for that caller: audiences, cursors, what is withdrawn, what the manifest says.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod access_common;
 mod catalog_support;
 
+use access_common::{NONE, access, ids, list, open, put, with};
 use catalog_support::{body, catalog, collection, offering, options, pointers, read};
-use proptest::prelude::*;
-use proptest::sample::subsequence;
-use purvey_catalog::catalog::{
-    Catalog, DefinitionPage, ListRequest, Listing, Options, Page, Precondition, SearchRequest,
-    Snapshot,
-};
-use purvey_catalog::fs::Durability;
+use purvey_catalog::catalog::{Catalog, Listing};
 use purvey_catalog::manifest::Manifest;
 use purvey_catalog::record::Record;
 use purvey_catalog::{Access, Error};
-use purvey_odp::capability::Kind;
-use purvey_odp::identity::ResourceType::{self, Collection, Offering};
+use purvey_odp::identity::ResourceType::{Collection, Offering};
 use purvey_odp::language::AcceptLanguage;
-use purvey_odp::offering::Representation::{self, Full, Terse};
-use purvey_odp::request::{CollectionSearchRequest, OfferingSearchRequest};
+use purvey_odp::offering::Representation::{Full, Terse};
 use purvey_odp::service::{Authentication, Operation};
 use serde_json::{Value, json};
 use std::path::Path;
-
-const NONE: Precondition = Precondition::None;
-/// Filters from where Collections are named, alone and beside others, and from elsewhere.
-const FILTERS: &str = r#"
-filters = [
-    { id = "members", title = "F", description = "F.", type = "string", operators = ["eq", "in", "exists"], refinable = true, path = "/collection_ids" },
-    { id = "first", title = "F", description = "F.", type = "string", operators = ["eq", "in", "exists"], refinable = true, path = "/collection_ids/0" },
-    { id = "mixed", title = "F", description = "F.", type = "string", operators = ["eq", "in", "exists"], refinable = true, paths = ["/name", "/collection_ids"] },
-    { id = "url", title = "F", description = "F.", type = "string", operators = ["eq", "in", "exists"], refinable = true, path = "/web_url" },
-    { id = "deep", title = "F", description = "F.", type = "string", operators = ["eq", "in", "exists"], refinable = true, paths = ["/collection_ids/1", "/language"] },
-]
-sorts = [
-    { id = "up", title = "S", description = "S.", keys = [{ filter_id = "members", direction = "ascending", missing = "first" }] },
-    { id = "down", title = "S", description = "S.", keys = [{ filter_id = "mixed", direction = "descending", missing = "last" }, { filter_id = "deep", direction = "ascending", missing = "last" }] },
-]
-"#;
-const AUDIENCES: [&str; 2] = ["staff", "trade"];
-
-fn access(audiences: &[&str]) -> Access {
-    Access::new(audiences.iter().map(|name| (*name).to_owned()))
-}
-
-fn put(catalog: &Catalog, kind: ResourceType, value: &Value) {
-    let id = value["id"].as_str().unwrap();
-    catalog.put(kind, id, value.clone(), NONE).unwrap();
-}
-
-fn with(mut value: Value, member: &str, content: Value) -> Value {
-    value[member] = content;
-    value
-}
-
-fn list(
-    catalog: &Catalog,
-    operation: &Listing,
-    representation: Representation,
-    limit: u64,
-    language: Option<&str>,
-    access: &Access,
-) -> Result<Page, Error> {
-    catalog.list(&ListRequest {
-        operation: operation.clone(),
-        representation,
-        limit: Some(limit),
-        accept_language: AcceptLanguage::parse(language),
-        access: access.clone(),
-    })
-}
-
-/// The ids of a list for a caller, in one page.
-fn ids(catalog: &Catalog, operation: &Listing, access: &Access) -> Vec<String> {
-    read(&list(catalog, operation, Terse, 100, None, access).unwrap()).0
-}
-
-/// One step of the life of a random catalog.
-#[derive(Clone, Debug)]
-enum Step {
-    Put(ResourceType, Value),
-    Delete(ResourceType, String),
-    Publish,
-}
-
-fn audience() -> impl Strategy<Value = Vec<&'static str>> {
-    prop_oneof![
-        2 => Just(Vec::new()),
-        3 => subsequence(&AUDIENCES[..], 1..=2),
-    ]
-}
-
-fn decorated(
-    kind: ResourceType,
-    number: usize,
-    named: &[usize],
-    audience: &[&str],
-    shape: u8,
-) -> Value {
-    let (prefix, member) = match kind {
-        Collection => ("c", "parent_ids"),
-        Offering => ("o", "collection_ids"),
-    };
-    let mut value = json!({"id": format!("{prefix}{number}"), "name": format!("Number {number}")});
-    if !named.is_empty() {
-        value[member] = named.iter().map(|n| format!("c{n}")).collect();
-    }
-    if shape & 1 != 0 {
-        value["description"] = json!("Something.");
-    }
-    if shape & 6 == 2 {
-        value["language"] = json!("fr");
-    }
-    if shape & 6 == 4 {
-        value["translations"] = json!({"de": {"name": "Nummer"}, "tlh": {"name": "mI'"}});
-    }
-    if shape & 8 != 0 {
-        value["web_url"] = json!("https://shop.example/x");
-    }
-    if !audience.is_empty() {
-        value["audience"] = json!(audience);
-    }
-    value
-}
-
-/// Collections name earlier ones only, so that there is no cycle.
-fn step() -> impl Strategy<Value = Step> {
-    let parents = subsequence((0..6).collect::<Vec<usize>>(), 0..=3);
-    prop_oneof![
-        4 => (0..6_usize, parents.clone(), audience(), 0..16_u8).prop_map(|(n, mut named, audience, shape)| {
-            named.retain(|parent| *parent < n);
-            Step::Put(Collection, decorated(Collection, n, &named, &audience, shape))
-        }),
-        8 => (0..9_usize, parents, audience(), 0..16_u8)
-            .prop_map(|(n, named, audience, shape)| Step::Put(Offering, decorated(Offering, n, &named, &audience, shape))),
-        1 => (0..9_usize).prop_map(|n| Step::Delete(Offering, format!("o{n}"))),
-        1 => (0..6_usize).prop_map(|n| Step::Delete(Collection, format!("c{n}"))),
-        2 => Just(Step::Publish),
-    ]
-}
-
-fn fast() -> Options {
-    Options {
-        durability: Durability::Off,
-        ..options()
-    }
-}
-
-fn open(dir: &Path, manifest: &Manifest) -> Catalog {
-    let catalog = Catalog::open(dir, fast()).unwrap();
-    catalog.set_manifest(manifest).unwrap();
-    catalog
-}
-
-fn run(catalog: &Catalog, steps: &[Step]) {
-    for n in 0..6 {
-        put(catalog, Collection, &decorated(Collection, n, &[], &[], 0));
-    }
-    for step in steps {
-        match step {
-            Step::Put(kind, value) => {
-                let id = value["id"].as_str().unwrap();
-                match catalog.put(*kind, id, value.clone(), NONE) {
-                    // It names a Collection that was deleted.
-                    Ok(_) | Err(Error::Invalid(_)) => {}
-                    Err(error) => panic!("{error}"),
-                }
-            }
-            Step::Delete(kind, id) => match catalog.delete(*kind, id, NONE, true) {
-                Ok(_) | Err(Error::NotFound) => {}
-                Err(error) => panic!("{error}"),
-            },
-            Step::Publish => drop(catalog.publish().unwrap()),
-        }
-    }
-    catalog.publish().unwrap();
-}
-
-/// Everything in a catalog, as it is stored.
-fn records(catalog: &Catalog) -> Vec<(ResourceType, Value)> {
-    let mut found = Vec::new();
-    for n in 0..9 {
-        for (kind, prefix) in [(Collection, "c"), (Offering, "o")] {
-            if let Some(stored) = catalog.record(kind, &format!("{prefix}{n}")).unwrap() {
-                found.push((kind, serde_json::from_slice(&stored.bytes).unwrap()));
-            }
-        }
-    }
-    found
-}
-
-/// The records that a caller sees, without their audience and without what names a Collection that the caller does not see.
-fn visible(records: &[(ResourceType, Value)], audiences: &[&str]) -> Vec<(ResourceType, Value)> {
-    let sees = |value: &Value| match value.get("audience") {
-        None => true,
-        Some(names) => {
-            let mut names = names.as_array().unwrap().iter();
-            names.any(|name| audiences.contains(&name.as_str().unwrap()))
-        }
-    };
-    let collections: Vec<&str> = records
-        .iter()
-        .filter(|(kind, value)| *kind == Collection && sees(value))
-        .map(|(_, value)| value["id"].as_str().unwrap())
-        .collect();
-    let mut seen: Vec<(ResourceType, Value)> = records
-        .iter()
-        .filter(|(_, value)| sees(value))
-        .cloned()
-        .collect();
-    for (_, value) in &mut seen {
-        let map = value.as_object_mut().unwrap();
-        map.shift_remove("audience");
-        for member in ["parent_ids", "collection_ids"] {
-            let Some(named) = map.get_mut(member) else {
-                continue;
-            };
-            let named = named.as_array_mut().unwrap();
-            named.retain(|id| collections.contains(&id.as_str().unwrap()));
-            if named.is_empty() {
-                map.shift_remove(member);
-            }
-        }
-    }
-    seen
-}
-
-/// A response without the text of its continuation.
-fn bare(page: &Page) -> String {
-    let text = String::from_utf8(page.bytes.to_vec()).unwrap();
-    match text.split_once("\"next\":\"") {
-        None => text,
-        Some((before, after)) => format!("{before}{}", after.split_once('"').unwrap().1),
-    }
-}
-
-/// Every response to a caller: whole lists in all forms, and every document that may exist.
-fn everything(catalog: &Catalog, access: &Access) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut listings = vec![Listing::Collections, Listing::Offerings];
-    listings.extend((0..6).map(|n| Listing::CollectionOfferings(format!("c{n}"))));
-    for language in [None, Some("de"), Some("tlh, fr;q=0.5"), Some("fr")] {
-        for representation in [Terse, Full] {
-            for operation in &listings {
-                let mut page = list(catalog, operation, representation, 2, language, access);
-                loop {
-                    match &page {
-                        Err(Error::NotFound) => all.push("404".to_owned()),
-                        Err(error) => panic!("{error}"),
-                        Ok(found) => {
-                            all.push(format!("{} {:?}", bare(found), found.languages));
-                            if let (_, Some(cursor)) = read(found) {
-                                page = catalog.resume(operation, &cursor, access);
-                                continue;
-                            }
-                        }
-                    }
-                    break;
-                }
-            }
-            for (kind, prefix) in [(Collection, "c"), (Offering, "o")] {
-                for n in 0..9 {
-                    let accept = AcceptLanguage::parse(language);
-                    let id = format!("{prefix}{n}");
-                    all.push(
-                        match catalog.get(kind, &id, representation, &accept, access) {
-                            Ok(found) => {
-                                let text = String::from_utf8(found.bytes.to_vec()).unwrap();
-                                format!("{text} {:?}", found.language)
-                            }
-                            Err(Error::NotFound) => format!("404 {id}"),
-                            Err(error) => panic!("{error}"),
-                        },
-                    );
-                }
-            }
-        }
-    }
-    all
-}
-
-/// How much of everything there is.
-fn counts(snapshot: &Snapshot) -> Vec<u64> {
-    let generation = &snapshot.generation;
-    let mut counts = vec![generation.count(Collection), generation.count(Offering)];
-    for n in 0..6 {
-        let id = format!("c{n}");
-        counts.push(u64::from(generation.contains(Collection, &id)));
-        counts.push(generation.count_members(Offering, &id));
-        counts.push(generation.count_members(Collection, &id));
-    }
-    counts
-}
-
-/// Requests that everything about membership goes into.
-fn requests() -> Vec<Value> {
-    let filters = ["members", "first", "mixed", "url", "deep"];
-    let scopes = [
-        None,
-        Some(("c0", false)),
-        Some(("c0", true)),
-        Some(("c2", true)),
-    ];
-    let mut all = Vec::new();
-    for (n, filter) in filters.iter().enumerate() {
-        for scope in scopes {
-            for expression in [
-                json!({"id": filter, "operator": "exists", "value": true}),
-                json!({"id": filter, "operator": "exists", "value": false}),
-                json!({"id": filter, "operator": "eq", "value": format!("c{n}")}),
-                json!({"id": filter, "operator": "in", "value": ["c1", "c2", "c5", "Number 3"]}),
-            ] {
-                let mut request = json!({"odp_version": "1.0", "filters": [expression], "refinements": filters, "limit": 2});
-                if let Some((id, below)) = scope {
-                    request["collection_id"] = json!(id);
-                    request["include_descendants"] = json!(below);
-                }
-                if n != 4 {
-                    request["sort"] = json!(["up", "down"][n % 2]);
-                }
-                all.push(request);
-            }
-        }
-    }
-    all
-}
-
-/// The items of a page and its refinements.
-fn body_of(page: &Page) -> (Vec<Value>, Value) {
-    let mut body = body(&page.bytes);
-    let items = body["items"].as_array().unwrap().clone();
-    (items, body["refinements"].take())
-}
-
-/// Every answer to these requests, and to searches for Collections.
-fn searches(catalog: &Catalog, access: &Access) -> Vec<String> {
-    fn request<R>(request: R, representation: Representation, access: &Access) -> SearchRequest<R> {
-        SearchRequest {
-            request,
-            representation,
-            accept_language: AcceptLanguage::default(),
-            access: access.clone(),
-        }
-    }
-    let mut all = Vec::new();
-    let mut follow = |first: Result<Page, Error>, next: &dyn Fn(&str) -> Result<Page, Error>| {
-        let mut page = first;
-        loop {
-            match page {
-                Ok(found) => {
-                    all.push(bare(&found));
-                    match read(&found).1 {
-                        Some(cursor) => page = next(&cursor),
-                        None => return,
-                    }
-                }
-                Err(Error::NotFound) => return all.push("404".to_owned()),
-                Err(error) => panic!("{error}"),
-            }
-        }
-    };
-    for (n, body) in requests().into_iter().enumerate() {
-        let parsed = OfferingSearchRequest::validate(body).unwrap();
-        let representation = [Terse, Full][n % 2];
-        follow(
-            catalog.search_offerings(&request(parsed, representation, access)),
-            &|cursor| catalog.resume_search_offerings(cursor, access),
-        );
-    }
-    for parent in [Value::Null, json!("c0"), json!("c1"), json!("c2")] {
-        let parsed = CollectionSearchRequest::validate(
-            json!({"odp_version": "1.0", "parent_id": parent, "limit": 2}),
-        );
-        follow(
-            catalog.search_collections(&request(parsed.unwrap(), Full, access)),
-            &|cursor| catalog.resume_search_collections(cursor, access),
-        );
-    }
-    for id in ["c0", "c1"] {
-        let first = DefinitionPage::First { limit: None };
-        let page = catalog.definitions(Some(id), Kind::Filters, first, access);
-        follow(page, &|_| panic!("one page"));
-    }
-    // How well a text matches depends on all documents: here only what matches is compared.
-    for text in ["number", "number 3", "something", "num", "c1", "mi'"] {
-        let body =
-            json!({"odp_version": "1.0", "query": text, "limit": 100, "refinements": ["members"]});
-        let parsed = OfferingSearchRequest::validate(body).unwrap();
-        let found = catalog
-            .search_offerings(&request(parsed, Full, access))
-            .unwrap();
-        let found = body_of(&found);
-        let mut items: Vec<String> = found.0.iter().map(Value::to_string).collect();
-        items.sort();
-        all.push(format!("{text}: {items:?} {}", found.1));
-    }
-    all
-}
-
-fn cases() -> u32 {
-    let cases = std::env::var("ACCESS_CASES").ok();
-    cases.and_then(|text| text.parse().ok()).unwrap_or(12)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 24, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_view_is_the_catalog_of_what_it_shows(steps in prop::collection::vec(step(), 1..40), terse in any::<bool>()) {
-        let terse = if terse { "[\"/collection_ids\", \"/web_url\"]" } else { "[\"/description\"]" };
-        let text = format!("{FILTERS}[service]\nname = \"S\"\ndescription = \"S.\"\nlanguage = \"en\"\n[search]\nterse = {terse}\ncollection_terse = [\"/description\"]\n");
-        let manifest = Manifest::parse(&text, Path::new(".")).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let catalog = open(dir.path(), &manifest);
-        run(&catalog, &steps);
-        let stored = records(&catalog);
-        for audiences in [&[][..], &["staff"], &["trade"], &["staff", "trade"], &["nobody"]] {
-            let expected = tempfile::tempdir().unwrap();
-            let expected = open(expected.path(), &manifest);
-            let mut seen = visible(&stored, audiences);
-            // Parents first: they have smaller numbers.
-            seen.sort_by_key(|(kind, value)| (*kind != Collection, value["id"].as_str().unwrap().to_owned()));
-            for (kind, value) in &seen {
-                put(&expected, *kind, value);
-            }
-            expected.publish().unwrap();
-            let caller = access(audiences);
-            let view = catalog.view(&caller).unwrap();
-            prop_assert_eq!(counts(&view), counts(&expected.current()));
-            prop_assert_eq!(everything(&catalog, &caller), everything(&expected, &Access::public()));
-            prop_assert_eq!(searches(&catalog, &caller), searches(&expected, &Access::public()));
-        }
-        let report = catalog.check().unwrap();
-        prop_assert_eq!(report.faults, Vec::<String>::new());
-    }
-}
 
 /// A public tool, one for staff, one for trade, and one in a Collection for staff alone.
 fn small(dir: &Path) -> Catalog {
@@ -565,8 +143,29 @@ fn a_cursor_belongs_to_its_caller() {
     }
     // The order in which audiences are named makes no other context.
     let both = first(&access(&["trade", "staff"]));
-    let again = Access::new(["staff", "trade", "staff"].map(str::to_owned));
+    let again = access(&["staff", "trade"]);
     assert!(catalog.resume(&operation, &both, &again).is_ok());
+}
+
+#[test]
+fn a_context_is_made_of_names_that_audiences_can_have() {
+    let refused = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned());
+        let violations = Access::new(names).unwrap_err().into_violations();
+        let pointers = violations.into_iter().map(|v| v.pointer);
+        pointers.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        refused(&["staff", "", "no good", "ö"]),
+        ["/audiences/1", "/audiences/2", "/audiences/3"]
+    );
+    assert_eq!(refused(&["staff", "trade", "staff"]), ["/audiences/2"]);
+    assert_eq!(refused(&["a".repeat(65).as_str()]), ["/audiences/0"]);
+    let many: Vec<String> = (0..17).map(|n| n.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(refused(&many), ["/audiences"]);
+    assert_eq!(access(&many[..16]).audiences().len(), 16);
+    assert!(access(&[]).is_public());
 }
 
 #[test]

@@ -38,7 +38,8 @@ fn a_token_lets_its_bearer_in_until_it_is_revoked() {
     assert_eq!(staff.secret.len(), 4 + 43);
     assert!(staff.secret.starts_with("pvc_"));
     assert_ne!(staff.secret, trade.secret);
-    let access = |names: &[&str]| Some(Access::new(names.iter().map(|name| (*name).to_owned())));
+    let access =
+        |names: &[&str]| Some(Access::new(names.iter().map(|name| (*name).to_owned())).unwrap());
     let whose = |secret: &str| catalog.authenticate(secret).unwrap();
     assert_eq!(whose(&staff.secret), access(&["staff", "trade"]));
     assert_eq!(whose(&trade.secret), access(&["trade"]));

@@ -194,23 +194,25 @@ fn a_newer_format_is_named() {
     let generations = Generations::open_with(dir.path(), clock(), Durability::Off).unwrap();
     publish(&generations, 1, &docs(0..2, 1));
     drop(generations);
-    for path in [
-        dir.path().join("CURRENT"),
-        dir.path().join("generations/1.gen"),
+    for (path, format) in [
+        (dir.path().join("CURRENT"), 1_u8),
+        (dir.path().join("generations/1.gen"), 2),
     ] {
         let whole = std::fs::read(&path).unwrap();
         let mut newer = whole.clone();
-        newer[8] = 2;
+        newer[8] = format + 1;
         std::fs::write(&path, &newer).unwrap();
         let opened = Generations::open_with(dir.path(), clock(), Durability::Off);
-        assert!(matches!(
-            opened,
-            Err(Error::Format {
-                found: 2,
-                supported: 1,
-                ..
-            })
-        ));
+        let Err(Error::Format {
+            found, supported, ..
+        }) = opened
+        else {
+            panic!("{path:?} was opened");
+        };
+        assert_eq!(
+            (found, supported),
+            (u32::from(format) + 1, u32::from(format))
+        );
         std::fs::write(&path, &whole).unwrap();
     }
 }

@@ -139,6 +139,15 @@ impl RefinementGroup {
         &self.filter_id
     }
 
+    /// The same with its first values alone, `most` of them and at least one.
+    #[must_use]
+    pub fn first(&self, most: usize) -> Self {
+        Self {
+            filter_id: self.filter_id.clone(),
+            values: self.values.iter().take(most.max(1)).cloned().collect(),
+        }
+    }
+
     /// The counted values.
     pub fn values(&self) -> &[RefinementBucket] {
         &self.values

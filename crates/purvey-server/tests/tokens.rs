@@ -7,11 +7,13 @@ use axum::{Router, body::Body};
 use common::{Answer, config, request};
 use http::Method;
 use purvey_catalog::catalog::{Catalog, Change, Options, Precondition};
+use purvey_catalog::clock::ManualClock;
 use purvey_catalog::manifest::Manifest;
 use purvey_catalog::tokens::{NewToken, Tokens};
 use purvey_odp::identity::ResourceType::{self, Collection, Offering};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -30,8 +32,12 @@ struct Service {
 
 impl Service {
     fn new(manifest: &str, records: Vec<(ResourceType, Value)>) -> Self {
+        Self::with(Options::default(), manifest, records)
+    }
+
+    fn with(options: Options, manifest: &str, records: Vec<(ResourceType, Value)>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let catalog = Catalog::open(directory.path(), Options::default()).unwrap();
+        let catalog = Catalog::open(directory.path(), options).unwrap();
         let manifest = Manifest::parse(manifest, Path::new(".")).unwrap();
         catalog.set_manifest(&manifest).unwrap();
         let service = Self {
@@ -393,4 +399,31 @@ async fn an_operation_that_wants_authentication_gets_it() {
     assert_eq!(wanted("get-offering"), "required");
     assert_eq!(wanted("list-offerings"), "optional");
     assert_eq!(wanted("list-collections"), "not-required");
+}
+
+#[tokio::test]
+async fn a_hidden_write_changes_no_entity_tag() {
+    let options = Options {
+        clock: Arc::new(ManualClock::new(1_800_000_001)),
+        ..Options::default()
+    };
+    let service = Service::with(options, MANIFEST, crowded());
+    let path = "/odp/offerings?limit=3";
+    let first = service.get(path, &[]).await;
+    assert!(first.json()["next"].is_string());
+    let tag = first.header("etag").to_owned();
+    let hidden = |id: &str| {
+        let value = json!({"id": id, "name": "Lamp", "audience": ["staff"]});
+        vec![(Offering, value)]
+    };
+    for id in ["a", "lamp-1a", "z"] {
+        service.put(hidden(id));
+        let again = service.get(path, &[("if-none-match", &tag)]).await;
+        assert_eq!(again.status, 304, "{id}");
+        assert_eq!(again.header("etag"), tag);
+    }
+    service.put(vec![(Offering, json!({"id": "z", "name": "Lamp"}))]);
+    let again = service.get(path, &[("if-none-match", &tag)]).await;
+    assert_eq!(again.status, 200);
+    assert_ne!(again.header("etag"), tag);
 }

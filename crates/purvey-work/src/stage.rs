@@ -12,7 +12,7 @@ use crate::{
     sql::{Param, Session, Store},
 };
 use serde_json::{Value, json};
-use std::{cell::Cell, collections::BTreeSet, path::Path};
+use std::{cell::Cell, collections::BTreeSet};
 
 #[path = "../tests/support/postgres.rs"]
 pub(crate) mod postgres;
@@ -24,7 +24,7 @@ const NOON: i64 = 1_767_268_800_000;
 pub(crate) fn on_each_store(test: impl Fn(&Store)) {
     let directory = tempfile::tempdir().unwrap();
     test(&Store::sqlite(&directory.path().join("work.db")).unwrap());
-    test(&Store::sqlite(Path::new(":memory:")).unwrap());
+    test(&Store::in_memory().unwrap());
     if let Some(schema) = postgres::Schema::fresh() {
         test(&Store::postgres(&schema.url()).unwrap());
     }

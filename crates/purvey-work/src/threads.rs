@@ -153,7 +153,7 @@ pub(crate) fn list(
     Ok(page.listing(items, |thread: &Thread| thread.id))
 }
 
-/// The turns of a thread.
+/// The turns of a thread, the last first; in their order even where two were sent in the same millisecond.
 pub(crate) fn turns(
     session: &mut dyn Session,
     caller: &Principal,
@@ -164,7 +164,9 @@ pub(crate) fn turns(
     let thread = get(session, caller, id)?;
     let rows = session.query(
         &format!(
-            "SELECT {TURN} FROM turns WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+            "SELECT {TURN} FROM turns WHERE thread_id = $1
+                AND seq < COALESCE((SELECT seq FROM turns WHERE id = $2 AND thread_id = $1), 9223372036854775807)
+             ORDER BY seq DESC LIMIT $3"
         ),
         &[
             Param::Text(&thread.id.to_string()),

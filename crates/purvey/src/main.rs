@@ -10,6 +10,7 @@ mod failure;
 mod mcp;
 mod output;
 mod platform;
+mod reach;
 mod serve;
 mod settings;
 mod table;

@@ -22,6 +22,14 @@ pub(crate) fn json_line(value: &Value) -> String {
     text::json(&value.to_string()) + "\n"
 }
 
+/// A document as it came, byte for byte, unless it goes to a terminal.
+pub(crate) fn as_received(document: &[u8]) -> Vec<u8> {
+    match std::io::stdout().is_terminal() {
+        true => (text::json_as_received(document) + "\n").into_bytes(),
+        false => document.to_vec(),
+    }
+}
+
 /// Width of the terminal behind standard output; nothing when there is none.
 pub(crate) fn width() -> Option<u16> {
     if !std::io::stdout().is_terminal() {

@@ -1,9 +1,12 @@
 //! Search beside its peers, in one process: `search-bench DATA RECORDS WORKDIR [POSTGRES-URL]`. `DATA` is a data directory into which `RECORDS` were imported
-//! with `catalogs/registry-packages.toml`; the peers index the same records. Prints Markdown.
+//! with `catalogs/registry-packages.toml`; the peers index the same records. `search-bench --generated N [--hidden] WORKDIR` measures Purvey alone over a catalog that
+//! it makes, `search-bench --http ADDRESS CONNECTIONS SECONDS` a server with one. Prints Markdown.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 mod ask;
+mod generated;
+mod http;
 mod ours;
 mod plain_tantivy;
 mod postgresql;
@@ -13,9 +16,10 @@ mod sqlite;
 
 use ask::{Answer, Ask, Engine, Facet, Raw};
 use ours::Ours;
+use purvey_catalog::access::Access;
 use serde_json::{Value, json};
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -129,18 +133,39 @@ struct Measured {
     last: Answer,
 }
 
-fn main() -> Outcome<()> {
-    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let (data, records, work, url) = match arguments.as_slice() {
-        [data, records, work] => (data, records, work, None),
-        [data, records, work, url] => (data, records, work, url.to_str()),
-        _ => return Err("usage: search-bench DATA RECORDS WORKDIR [POSTGRES-URL]".into()),
-    };
+const USAGE: &str = "usage: search-bench DATA RECORDS WORKDIR [POSTGRES-URL]
+       search-bench --generated N [--hidden] WORKDIR
+       search-bench --http ADDRESS CONNECTIONS SECONDS";
+
+/// An empty directory in place of whatever is there.
+fn fresh(work: &Path) -> Outcome<&Path> {
     if work.exists() {
         std::fs::remove_dir_all(work)?;
     }
     std::fs::create_dir_all(work)?;
-    let mut ours = Ours::open(data)?;
+    Ok(work)
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    match words.as_slice() {
+        ["--http", address, connections, seconds] => {
+            return http::run(address, connections.parse()?, seconds.parse()?);
+        }
+        ["--generated", count, more @ .., work] if matches!(more, [] | ["--hidden"]) => {
+            let work = fresh(Path::new(work))?;
+            return generated::run(count.parse()?, !more.is_empty(), work);
+        }
+        _ => {}
+    }
+    let (data, records, work, url) = match arguments.as_slice() {
+        [data, records, work] => (data, records, work, None),
+        [data, records, work, url] => (data, records, work, url.to_str()),
+        _ => return Err(USAGE.into()),
+    };
+    fresh(work)?;
+    let mut ours = Ours::open(data, Access::public())?;
     let mut peers: Vec<Box<dyn Engine>> = Vec::new();
     let built = |name: &str, begin: Instant| eprintln!("{name}: built in {:.1?}", begin.elapsed());
     let begin = Instant::now();

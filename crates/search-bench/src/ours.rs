@@ -3,23 +3,27 @@
 use crate::Outcome;
 use crate::ask::{Answer, Ask, Counts, Engine, PAGE, Raw};
 use purvey_catalog::access::Access;
-use purvey_catalog::catalog::{Catalog, Options, SearchRequest};
+use purvey_catalog::catalog::{Catalog, ListRequest, Listing, Options, SearchRequest};
 use purvey_odp::language::AcceptLanguage;
 use purvey_odp::offering::Representation;
 use purvey_odp::request::OfferingSearchRequest;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Ours {
     catalog: Catalog,
+    access: Access,
     cursors: HashMap<String, String>,
 }
 
 impl Ours {
-    pub(crate) fn open(data: &Path) -> Outcome<Self> {
+    /// The catalog in `data` as a caller sees it.
+    pub(crate) fn open(data: &Path, access: Access) -> Outcome<Self> {
         Ok(Self {
             catalog: Catalog::open(data, Options::default())?,
+            access,
             cursors: HashMap::new(),
         })
     }
@@ -29,16 +33,49 @@ impl Ours {
             request: OfferingSearchRequest::validate(body(ask))?,
             representation: Representation::Terse,
             accept_language: AcceptLanguage::parse(None),
-            access: Access::public(),
+            access: self.access.clone(),
         };
         Ok(self.catalog.search_offerings(&request)?.bytes.to_vec())
     }
 
     fn next(&self, cursor: &str) -> Outcome<Vec<u8>> {
-        let page = self
-            .catalog
-            .resume_search_offerings(cursor, &Access::public())?;
+        let page = self.catalog.resume_search_offerings(cursor, &self.access)?;
         Ok(page.bytes.to_vec())
+    }
+
+    /// How long a page of the list of all takes, after `before` others, each time.
+    pub(crate) fn list_times(&self, before: usize, runs: usize) -> Outcome<Vec<Duration>> {
+        let first = || {
+            self.catalog.list(&ListRequest {
+                operation: Listing::Offerings,
+                representation: Representation::Terse,
+                limit: Some(PAGE as u64),
+                accept_language: AcceptLanguage::parse(None),
+                access: self.access.clone(),
+            })
+        };
+        let next = |cursor: &str| {
+            self.catalog
+                .resume(&Listing::Offerings, cursor, &self.access)
+        };
+        let mut at = None;
+        for _ in 0..before {
+            let page = match &at {
+                None => first()?,
+                Some(at) => next(at)?,
+            };
+            at = Some(cursor(&page.bytes)?);
+        }
+        let mut times = Vec::with_capacity(runs);
+        for _ in 0..runs {
+            let begin = Instant::now();
+            match &at {
+                None => first()?,
+                Some(at) => next(at)?,
+            };
+            times.push(begin.elapsed());
+        }
+        Ok(times)
     }
 
     /// Any legal request.
@@ -47,7 +84,7 @@ impl Ours {
             request: OfferingSearchRequest::validate(body)?,
             representation: Representation::Terse,
             accept_language: AcceptLanguage::parse(None),
-            access: Access::public(),
+            access: self.access.clone(),
         };
         Ok(self.catalog.search_offerings(&request)?.bytes.len())
     }

@@ -159,11 +159,14 @@ fn what_does_not_fit_is_not_sent() {
             input.to_str().unwrap(),
         ],
     );
-    assert!(said.contains("/pieces: "), "{said}");
+    assert!(
+        said.contains("--input: Does not fit its schema: type. (/pieces)"),
+        "{said}"
+    );
     let said = fails(2, &["invoke", &fake.url, "lamp", "buy", "--yes"]);
     assert!(said.contains("needs a body"), "{said}");
     let said = fails(2, &["invoke", &fake.url, "lamp", "order", "--yes"]);
-    assert!(said.contains("\"place\" is needed"), "{said}");
+    assert!(said.contains("--param place: Is needed."), "{said}");
     let said = fails(
         2,
         &[

@@ -13,6 +13,7 @@ mod failures;
 mod fake;
 mod hostile;
 mod invoke;
+mod published;
 mod resources;
 mod search;
 mod support;

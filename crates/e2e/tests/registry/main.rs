@@ -7,6 +7,7 @@
     reason = "a failure in a test's helper is the test's failure"
 )]
 
+mod agent;
 mod searches;
 
 use std::io::{BufRead as _, BufReader};
@@ -92,6 +93,9 @@ fn a_full_traversal_while_everything_happens() {
     searches::first_pages_are_exact(&server, &packages);
     searches::official_sdks_search(&server, &packages);
     phases.done("searches");
+    agent::shows_what_the_table_says(&server, &packages);
+    agent::lists_everything(&server, &ids);
+    phases.done("the command line");
     // The traversals are ones of what was imported: they begin before anything is written.
     let client = Client::new(&server.url);
     traversal.follow(&client, 100);

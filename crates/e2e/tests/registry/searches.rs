@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 /// A line of the table.
 pub(crate) struct Package {
-    id: String,
-    registry: String,
-    name: String,
+    pub(crate) id: String,
+    pub(crate) registry: String,
+    pub(crate) name: String,
     summary: String,
-    major: Option<u64>,
-    updated: String,
-    downloads: Option<u64>,
+    pub(crate) major: Option<u64>,
+    pub(crate) updated: String,
+    pub(crate) downloads: Option<u64>,
 }
 
 /// The table's entries but the bad one.
@@ -50,7 +50,7 @@ fn package(line: &str) -> Package {
 }
 
 /// The most frequent values with their counts, by count, then value; 32 at most.
-fn counts<T: Ord + Into<Value>>(values: impl Iterator<Item = T>) -> Vec<(Value, u64)> {
+pub(crate) fn counts<T: Ord + Into<Value>>(values: impl Iterator<Item = T>) -> Vec<(Value, u64)> {
     let mut counts = BTreeMap::new();
     for value in values {
         *counts.entry(value).or_insert(0_u64) += 1;
@@ -85,7 +85,7 @@ fn ids(page: &Value) -> Vec<&str> {
 }
 
 /// Packages in the order of the sort `most-downloaded`.
-fn most_downloaded(mut found: Vec<&Package>) -> Vec<&str> {
+pub(crate) fn most_downloaded(mut found: Vec<&Package>) -> Vec<&str> {
     // Those without downloads come last; the id decides between equals.
     found.sort_by(|a, b| b.downloads.cmp(&a.downloads).then_with(|| a.id.cmp(&b.id)));
     found.iter().map(|package| package.id.as_str()).collect()

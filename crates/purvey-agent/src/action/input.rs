@@ -60,7 +60,8 @@ impl Input {
         self
     }
 
-    /// A parameter that the OpenAPI document defines: a string, a number, a boolean, or an array of them.
+    /// A parameter that the OpenAPI document defines: a string, a number, a boolean, or an array of them. It is held to its
+    /// schema as the text that is sent: `"5"` is an integer as well as `5` is.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.parameters.push((name.into(), value.into()));

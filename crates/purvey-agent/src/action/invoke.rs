@@ -1,8 +1,8 @@
 //! Invoking an Action: only here, and only when a caller asks for it.
 
 use super::input::{Content, Input};
-use super::parameters::target;
-use super::{Request, ResolvedAction, refused};
+use super::parameters::{self, target};
+use super::{Request, ResolvedAction, refused, unsupported};
 use crate::issue::{Fault, IssueCode, Scope};
 use crate::schema::Schema;
 use crate::service::Service;
@@ -33,7 +33,7 @@ pub struct Answer {
 impl Service {
     /// Invokes an Action of an Offering of this Service. Nothing else ever does, whatever its relation says.
     ///
-    /// The request is made as the Action defines it; a body is held to its schema before anything is sent. Credentials that
+    /// The request is made as the Action defines it; parameters and body are held to their schemas before anything is sent. Credentials that
     /// the transport has are sent to the Service's own origin alone: an Action that leads elsewhere is invoked without any. A
     /// 401 or 402 comes back as an error with its [`challenges`](Error::challenges): nothing is enrolled or paid here, and
     /// what is not a read is not retried.
@@ -63,7 +63,11 @@ impl Service {
         let url = match &action.request {
             Request::Compact(compact) if input.parameters.is_empty() => compact.url.clone(),
             Request::Compact(_) => return Err(refused("The Action has no parameters.")),
-            Request::OpenApi(operation) => target(operation, &input.parameters, &mut headers)?,
+            Request::OpenApi(operation) => {
+                let url = target(operation, &input.parameters, &mut headers)?;
+                parameters::check(operation, &input.parameters).await?;
+                url
+            }
         };
         let accepts = match &action.request {
             Request::Compact(compact) => &compact.accepts,
@@ -147,13 +151,6 @@ impl Service {
             Content::Bytes(_, bytes) => bytes,
         };
         Ok(Some((content_type, bytes)))
-    }
-}
-
-fn unsupported(fault: Fault) -> Error {
-    match fault.cause {
-        Some(cause) => cause,
-        None => Error::new(Code::UnsupportedSchema, fault.message),
     }
 }
 

@@ -120,3 +120,11 @@ impl<'a> Resolver<'a> {
 fn refused(message: impl Into<String>) -> Error {
     Error::new(Code::InvalidRequest, message)
 }
+
+/// Why it cannot be known whether an input fits.
+fn unsupported(fault: Fault) -> Error {
+    match fault.cause {
+        Some(cause) => cause,
+        None => Error::new(Code::UnsupportedSchema, fault.message),
+    }
+}

@@ -51,6 +51,8 @@ pub(super) struct Parameter {
     pub(super) required: bool,
     /// Whether each element of an array is a parameter of its own (in a query).
     pub(super) explode: bool,
+    /// The JSON Pointer of its schema.
+    pub(super) schema: Option<String>,
 }
 
 /// Where a parameter stands.
@@ -233,6 +235,18 @@ impl OpenApi {
         contents.map(|(media, _)| media.as_str())
     }
 
+    /// The types that the schema at `pointer` names, and where the schema of its items is; none where it names none.
+    pub(super) fn types(&self, pointer: &str) -> (Vec<&str>, String) {
+        let Ok((pointer, schema)) = self.document.follow(pointer.to_owned()) else {
+            return (Vec::new(), String::new());
+        };
+        let types = match schema.get("type") {
+            Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
+            other => other.and_then(Value::as_str).into_iter().collect(),
+        };
+        (types, format!("{pointer}/items"))
+    }
+
     /// The schema at `pointer` of the document.
     pub(super) fn schema(&self, pointer: &str) -> Result<Schema, Fault> {
         let root = self.document.root()?;
@@ -261,7 +275,7 @@ fn read_parameters(
     let at = format!("{owner}/parameters");
     let list = document.value.pointer(&at).and_then(Value::as_array);
     for i in 0..list.map_or(0, Vec::len) {
-        let (_, value) = document.follow(format!("{at}/{i}"))?;
+        let (own, value) = document.follow(format!("{at}/{i}"))?;
         let text = |name| value.get(name).and_then(Value::as_str);
         let (Some(name), Some(place)) = (text("name"), text("in")) else {
             return Err(invalid("A parameter has no name or place."));
@@ -280,6 +294,7 @@ fn read_parameters(
             location,
             required: flag("required").unwrap_or(false),
             explode: flag("explode").unwrap_or(true),
+            schema: value.get("schema").map(|_| format!("{own}/schema")),
         };
         if parameter.required && location == Location::Elsewhere {
             return Err(Fault::new(

@@ -66,14 +66,37 @@ impl Listing {
 }
 
 impl Catalog {
-    /// What this caller's requests are answered from now.
+    /// What this caller's requests are answered from now: the newest generation, or an older one that holds the same for this caller.
     ///
     /// # Errors
     /// Failures of the disk.
     pub fn view(&self, access: &Access) -> Result<Arc<Snapshot>, Error> {
+        for _ in 0..ATTEMPTS {
+            let current = self.current();
+            let generations = &self.inner.generations;
+            let changed = current.generation.changed_for(access);
+            let snapshot = match generations.steady(&current.generation, changed) {
+                None => current,
+                Some(number) => match self.superseded(number) {
+                    // Another process collected it, or it is damaged.
+                    Err(Error::CursorExpired | Error::Corrupt { .. }) => {
+                        generations.note_gone(number);
+                        continue;
+                    }
+                    superseded => superseded?,
+                },
+            };
+            let now = Arc::clone(&snapshot.generation);
+            return Ok(snapshot.seen(access, &now));
+        }
         let current = self.current();
         let now = Arc::clone(&current.generation);
         Ok(current.seen(access, &now))
+    }
+
+    fn superseded(&self, number: u64) -> Result<Arc<Snapshot>, Error> {
+        let generation = self.inner.generations.get(number)?;
+        super::snapshot(&self.inner.manifests, generation).map(Arc::new)
     }
 
     /// What this caller's continuations into generation `number` are answered from: what the caller saw then, but for what exists
@@ -93,8 +116,12 @@ impl Catalog {
         if now.number() == number {
             return Ok(current.seen(access, &now));
         }
-        let generation = self.inner.generations.get(number)?;
-        let then = Arc::new(super::snapshot(&self.inner.manifests, generation)?);
+        let then = self.superseded(number)?;
+        let now = match now.changed_for(access) <= number {
+            // Nothing that the caller saw then is hidden since.
+            true => Arc::clone(&then.generation),
+            false => now,
+        };
         Ok(then.seen(access, &now))
     }
 

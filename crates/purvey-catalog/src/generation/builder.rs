@@ -1,9 +1,12 @@
 //! Building the next generation from the one before.
 
+use super::changed::{Changed, Touched};
 use super::file;
 use super::store::Registry;
-use super::{Generation, Meta, Part, slot};
+use super::touch::{Arrival, audiences};
+use super::{Generation, Head, Meta, Part, slot};
 use crate::Error;
+use crate::cursor::expiry;
 use crate::segment::{Segment, SegmentId, TextPlan, merge};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
@@ -21,6 +24,10 @@ pub struct GenerationBuilder {
     meta: Meta,
     parts: [Vec<Part>; 2],
     texts: [Option<Arc<TextPlan>>; 2],
+    /// The generation before, and its Collections.
+    base: Option<Head>,
+    collections: Vec<Part>,
+    touched: Touched,
 }
 
 impl GenerationBuilder {
@@ -29,11 +36,18 @@ impl GenerationBuilder {
             Some(base) => (base.meta.clone(), base.parts.clone()),
             None => (meta(&[]), [Vec::new(), Vec::new()]),
         };
+        let mut touched = Touched::default();
+        if base.is_none() {
+            touched.add_everybody();
+        }
         Self {
             registry,
             meta,
+            collections: parts[slot(ResourceType::Collection)].clone(),
             parts,
             texts: [None, None],
+            base: base.map(|base| base.head.clone()),
+            touched,
         }
     }
 
@@ -44,15 +58,28 @@ impl GenerationBuilder {
 
     /// Replaces the manifest blob.
     pub fn set_meta(&mut self, bytes: &[u8]) {
-        self.meta = meta(bytes);
+        let meta = meta(bytes);
+        if meta.digest != self.meta.digest {
+            self.touched.add_everybody();
+        }
+        self.meta = meta;
     }
 
     /// Adds the documents of a finished segment; they replace those with the same ids.
     ///
     /// # Errors
-    /// As [`Segment::open`].
+    /// As [`Segment::open`]; [`Error::Corrupt`] when a document cannot be read.
     pub fn add_segment(&mut self, kind: ResourceType, id: SegmentId) -> Result<(), Error> {
         let segment = self.registry.open(id)?;
+        if !self.touched.is_everybody() {
+            let arrival = Arrival {
+                kind,
+                segment: &segment,
+                parts: &self.parts,
+                collections: &self.collections,
+            };
+            arrival.note(&mut self.touched)?;
+        }
         for part in &mut self.parts[slot(kind)] {
             kill_replaced(part, &segment);
         }
@@ -64,6 +91,7 @@ impl GenerationBuilder {
     pub fn kill(&mut self, kind: ResourceType, id: &str) -> bool {
         for part in &mut self.parts[slot(kind)] {
             if let Some(ordinal) = part.find_live(id) {
+                self.touched.add(audiences(&part.segment, ordinal));
                 Arc::make_mut(&mut part.dead).insert(ordinal);
                 return true;
             }
@@ -132,7 +160,7 @@ impl GenerationBuilder {
     }
 
     /// `None` when it is too large for the format.
-    pub(super) fn encode(&self, number: u64, epoch: u64) -> Option<Vec<u8>> {
+    pub(super) fn encode(&self, head: &Head) -> Option<Vec<u8>> {
         let entries = |parts: &'_ [Part]| {
             let entries = parts
                 .iter()
@@ -142,11 +170,32 @@ impl GenerationBuilder {
         let [collections, offerings] = [entries(&self.parts[0]), entries(&self.parts[1])];
         let parts = [&collections, &offerings]
             .map(|parts| parts.iter().map(|(id, dead)| (*id, dead.as_ref())));
-        file::encode(number, epoch, self.meta.digest, parts)
+        file::encode(head, self.meta.digest, parts)
     }
 
-    pub(super) fn into_generation(self, number: u64, epoch: u64) -> Generation {
-        Generation::new(number, epoch, self.meta, self.parts)
+    /// What the generation is to say of itself, when it is published at `published` (Unix seconds).
+    pub(super) fn head(&self, number: u64, epoch: u64, published: u64) -> Head {
+        let (opening, changed) = match &self.base {
+            None => (number, Changed::all(number)),
+            Some(base) if expiry(base.published) < expiry(published) => {
+                (base.number, base.changed.followed_by(number, &self.touched))
+            }
+            Some(base) => (
+                base.opening,
+                base.changed.followed_by(number, &self.touched),
+            ),
+        };
+        Head {
+            number,
+            epoch,
+            published,
+            opening,
+            changed: Arc::new(changed),
+        }
+    }
+
+    pub(super) fn into_generation(self, head: Head) -> Generation {
+        Generation::new(head, self.meta, self.parts)
     }
 }
 

@@ -1,15 +1,22 @@
 //! The files of a generation.
 
+use super::Head;
+use super::changed::Changed;
 use crate::Error;
 use crate::segment::SegmentId;
 use crate::segment::codec::{Decoder, Frame, corrupt, put_block};
 use roaring::RoaringBitmap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 const GENERATION: Frame = Frame {
     magic: *b"PURVGENR",
+    format: 2,
+};
+const GENERATION_1: Frame = Frame {
     format: 1,
+    ..GENERATION
 };
 const CURRENT: Frame = Frame {
     magic: *b"PURVCURR",
@@ -22,8 +29,7 @@ const META: Frame = Frame {
 
 /// What `generations/<n>.gen` says.
 pub(super) struct GenerationFile {
-    pub(super) number: u64,
-    pub(super) epoch: u64,
+    pub(super) head: Head,
     pub(super) meta: u128,
     pub(super) parts: [Vec<(SegmentId, RoaringBitmap)>; 2],
 }
@@ -39,16 +45,30 @@ impl GenerationFile {
     }
 
     pub(super) fn decode(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
-        let contents = GENERATION.unwrap(path, bytes)?;
-        Self::parse(contents).ok_or_else(|| corrupt(path, "its contents are damaged"))
+        // Format 1 does not say when it was published, nor who sees what changed.
+        let first = bytes.get(8..12) == Some(&GENERATION_1.format.to_le_bytes());
+        let frame = if first { &GENERATION_1 } else { &GENERATION };
+        let contents = frame.unwrap(path, bytes)?;
+        Self::parse(first, contents).ok_or_else(|| corrupt(path, "its contents are damaged"))
     }
 
-    fn parse(contents: &[u8]) -> Option<Self> {
+    fn parse(first: bool, contents: &[u8]) -> Option<Self> {
         let decoder = &mut Decoder(contents);
+        let (number, epoch) = (decoder.u64()?, decoder.u64()?);
+        let meta = u128::from_le_bytes(decoder.bytes(16)?.try_into().ok()?);
+        let (published, opening, changed) = match first {
+            true => (0, number, Changed::all(number)),
+            false => (decoder.u64()?, decoder.u64()?, Changed::decode(decoder)?),
+        };
         let mut file = Self {
-            number: decoder.u64()?,
-            epoch: decoder.u64()?,
-            meta: u128::from_le_bytes(decoder.bytes(16)?.try_into().ok()?),
+            head: Head {
+                number,
+                epoch,
+                published,
+                opening,
+                changed: Arc::new(changed),
+            },
+            meta,
             parts: [Vec::new(), Vec::new()],
         };
         for parts in &mut file.parts {
@@ -65,15 +85,17 @@ impl GenerationFile {
 
 /// Encodes `generations/<n>.gen`; `None` when a table is too large for its field.
 pub(super) fn encode<'a>(
-    number: u64,
-    epoch: u64,
+    head: &Head,
     meta: u128,
     parts: [impl ExactSizeIterator<Item = (SegmentId, &'a RoaringBitmap)>; 2],
 ) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    out.extend(number.to_le_bytes());
-    out.extend(epoch.to_le_bytes());
+    out.extend(head.number.to_le_bytes());
+    out.extend(head.epoch.to_le_bytes());
     out.extend(meta.to_le_bytes());
+    out.extend(head.published.to_le_bytes());
+    out.extend(head.opening.to_le_bytes());
+    head.changed.encode(&mut out)?;
     for parts in parts {
         out.extend(u32::try_from(parts.len()).ok()?.to_le_bytes());
         for (segment, dead) in parts {

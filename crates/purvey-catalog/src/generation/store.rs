@@ -9,10 +9,11 @@ use super::pins::Pins;
 use super::{Generation, Meta, Part};
 use crate::Error;
 use crate::clock::Clock;
+use crate::cursor::expiry;
 use crate::fs::{Durability, names, parent, read};
 use crate::segment::codec::corrupt;
 use crate::segment::{Segment, SegmentId, SegmentWriter};
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use purvey_odp::language::LanguageTag;
 use std::collections::{HashMap, HashSet};
@@ -40,6 +41,8 @@ pub struct Generations {
     /// Superseded ones, the last used last.
     opened: Mutex<Vec<Arc<Generation>>>,
     references: Mutex<HashMap<u64, Arc<References>>>,
+    /// The numbers of the generations that there are, ascending.
+    kept: ArcSwap<Vec<u64>>,
     /// Whether large merges are left to [`Generations::merge_apart`].
     defers_merges: AtomicBool,
     apart: Mutex<Option<Merged>>,
@@ -82,6 +85,7 @@ impl Generations {
             current: ArcSwapOption::empty(),
             opened: Mutex::default(),
             references: Mutex::default(),
+            kept: ArcSwap::default(),
             defers_merges: AtomicBool::new(false),
             apart: Mutex::default(),
         };
@@ -143,7 +147,7 @@ impl Generations {
             let Some(wanted) = number else {
                 return Ok(false);
             };
-            if self.current().is_some_and(|known| known.number >= wanted) {
+            if self.current().is_some_and(|known| known.number() >= wanted) {
                 return Ok(false);
             }
             match self.load(wanted) {
@@ -170,7 +174,7 @@ impl Generations {
         let older = |known: &Option<Arc<Generation>>| {
             known
                 .as_ref()
-                .is_none_or(|known| known.number < generation.number)
+                .is_none_or(|known| known.number() < generation.number())
         };
         let before = self.current.rcu(|known| match known {
             known if older(known) => Some(Arc::clone(generation)),
@@ -181,8 +185,54 @@ impl Generations {
         }
         // Others may have deleted files; what this process keeps open would keep their blocks.
         let exists = |number| GenerationFile::path(&self.generations_dir, number).exists();
-        self.opened.lock().retain(|opened| exists(opened.number));
+        self.opened.lock().retain(|opened| exists(opened.number()));
+        if let Err(error) = self.note_kept(generation) {
+            // Callers are answered from the new one.
+            tracing::warn!(%error, "superseded generations cannot be looked for");
+            self.kept.store(Arc::default());
+        }
         true
+    }
+
+    /// Looks which generations there are beside the one that became current.
+    fn note_kept(&self, current: &Generation) -> Result<(), Error> {
+        let names = names(&self.generations_dir)?;
+        let numbers = names
+            .iter()
+            .filter_map(|name| GenerationFile::of_file(name));
+        // What is above the current one was not published.
+        let mut kept: Vec<u64> = numbers
+            .filter(|number| *number <= current.number())
+            .collect();
+        kept.sort_unstable();
+        self.kept.store(Arc::new(kept));
+        Ok(())
+    }
+
+    /// The generation that a caller is answered from, who sees no change since generation `changed`: the oldest from then on that is still kept, so that
+    /// what changes for others changes nothing for this caller. But none that was superseded before continuations last took another time of
+    /// expiry: then all of them change anyway. `None` is `current`.
+    pub(crate) fn steady(&self, current: &Generation, changed: u64) -> Option<u64> {
+        let head = &current.head;
+        let opening = match expiry(head.published) < expiry(self.clock.now()) {
+            true => head.number,
+            false => head.opening,
+        };
+        let from = changed.max(opening);
+        if from >= head.number {
+            return None;
+        }
+        let kept = self.kept.load();
+        let number = kept.get(kept.partition_point(|number| *number < from))?;
+        (*number < head.number).then_some(*number)
+    }
+
+    /// Notes that a generation answers nobody any more.
+    pub(crate) fn note_gone(&self, gone: u64) {
+        self.kept.rcu(|kept| {
+            let others = kept.iter().filter(|number| **number != gone);
+            others.copied().collect::<Vec<_>>()
+        });
     }
 
     /// A generation by number: the current one, or a superseded one that still exists.
@@ -190,17 +240,17 @@ impl Generations {
     /// # Errors
     /// [`Error::CursorExpired`] when it is gone or never was; [`Error::Io`]; [`Error::Format`]; [`Error::Corrupt`].
     pub fn get(&self, number: u64) -> Result<Arc<Generation>, Error> {
-        if self.current().is_none_or(|known| known.number < number) {
+        if self.current().is_none_or(|known| known.number() < number) {
             self.refresh()?;
         }
         match self.current() {
-            Some(current) if current.number == number => return Ok(current),
-            Some(current) if current.number > number => {}
+            Some(current) if current.number() == number => return Ok(current),
+            Some(current) if current.number() > number => {}
             _ => return Err(Error::CursorExpired),
         }
         let found = {
             let mut opened = self.opened.lock();
-            let at = opened.iter().position(|known| known.number == number);
+            let at = opened.iter().position(|known| known.number() == number);
             at.map(|at| {
                 let known = opened.remove(at);
                 opened.push(Arc::clone(&known));
@@ -216,7 +266,7 @@ impl Generations {
             Err(error) => return Err(error),
         };
         let mut opened = self.opened.lock();
-        opened.retain(|known| known.number != number);
+        opened.retain(|known| known.number() != number);
         if opened.len() >= OPEN_GENERATIONS {
             opened.remove(0);
         }
@@ -235,6 +285,7 @@ impl Generations {
         }
         let _lock = self.pins.lock()?;
         if !GenerationFile::path(&self.generations_dir, number).exists() {
+            self.note_gone(number);
             return Err(Error::CursorExpired);
         }
         self.pins.write(number, until)
@@ -315,18 +366,17 @@ impl Generations {
             self.durability
                 .write(&meta_path, &file::encode_meta(meta))?;
         }
-        let encoded = builder
-            .encode(number, epoch)
-            .ok_or_else(|| Error::Conflict {
-                detail: "the generation has too many segments for its format".to_owned(),
-            })?;
+        let head = builder.head(number, epoch, self.clock.now());
+        let encoded = builder.encode(&head).ok_or_else(|| Error::Conflict {
+            detail: "the generation has too many segments for its format".to_owned(),
+        })?;
         self.durability.write(
             &GenerationFile::path(&self.generations_dir, number),
             &encoded,
         )?;
         self.durability
             .write(&self.current_path, &file::encode_current(number))?;
-        let generation = Arc::new(builder.into_generation(number, epoch));
+        let generation = Arc::new(builder.into_generation(head));
         self.adopt(&generation);
         if let Err(error) = self.collect_with(lock) {
             // The generation is published all the same; the next collection tries again.
@@ -383,8 +433,9 @@ impl Generations {
         let path = GenerationFile::path(&self.generations_dir, number);
         let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
         let file = GenerationFile::decode(&path, &bytes)?;
-        if file.number != number {
-            return Err(corrupt(&path, format!("it is generation {}", file.number)));
+        if file.head.number != number {
+            let detail = format!("it is generation {}", file.head.number);
+            return Err(corrupt(&path, detail));
         }
         let meta = self.load_meta(file.meta)?;
         let mut parts = [Vec::new(), Vec::new()];
@@ -397,7 +448,7 @@ impl Generations {
                 parts.push(Part::new(segment, dead));
             }
         }
-        Ok(Generation::new(number, file.epoch, meta, parts))
+        Ok(Generation::new(file.head, meta, parts))
     }
 
     fn load_meta(&self, digest: u128) -> Result<Meta, Error> {
@@ -426,7 +477,11 @@ impl Generations {
     pub(super) fn forget(&self, kept: &HashSet<u64>) {
         self.opened
             .lock()
-            .retain(|opened| kept.contains(&opened.number));
+            .retain(|opened| kept.contains(&opened.number()));
+        self.kept.rcu(|known| {
+            let left = known.iter().filter(|number| kept.contains(number));
+            left.copied().collect::<Vec<_>>()
+        });
         self.references
             .lock()
             .retain(|number, _| kept.contains(number));
@@ -461,7 +516,7 @@ impl std::fmt::Debug for Generations {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Generations")
             .field("dir", &self.generations_dir)
-            .field("current", &self.current().map(|current| current.number))
+            .field("current", &self.current().map(|current| current.number()))
             .finish_non_exhaustive()
     }
 }

@@ -3,6 +3,7 @@
 //! A view has the segments and the number of its generation; what the caller may not see is dead in it, so that lists, retrievals and counts
 //! follow by themselves. Documents that name a hidden Collection are tainted: they are delivered without that name, rendered again.
 
+use super::touch::audiences;
 use super::{Generation, Part, slot};
 use crate::Error;
 use crate::access::{self, Access};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 const KEPT: usize = 32;
 
 /// The member by which a resource names Collections.
-const fn naming(kind: ResourceType) -> &'static str {
+pub(super) const fn naming(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Collection => "parent_ids",
         ResourceType::Offering => "collection_ids",
@@ -94,7 +95,7 @@ impl Generation {
     }
 
     fn since(&self, access: &Access, now: &Self) -> Since {
-        if now.number == self.number {
+        if now.number() == self.number() {
             return Since::new();
         }
         let newer = self
@@ -149,13 +150,7 @@ impl Generation {
         let Some((part, ordinal)) = self.find(kind, id) else {
             return Vec::new();
         };
-        // Their keys come before those of all Collections.
-        let postings = part.segment.all_postings();
-        let reserved = postings.take_while(|(key, _)| key.starts_with(access::RESTRICTED));
-        let of_document = reserved.filter(|(_, documents)| documents.contains(ordinal));
-        of_document
-            .filter_map(|(key, _)| access::of_posting(key))
-            .collect()
+        audiences(&part.segment, ordinal)
     }
 
     fn look(&self, access: &Access, manifest: &Arc<Manifest>, now: &Self) -> Self {
@@ -163,7 +158,7 @@ impl Generation {
         for part in parts.iter_mut().flatten() {
             part.bury(part.hidden(access));
         }
-        if now.number != self.number {
+        if now.number() != self.number() {
             for ((parts, old), new) in parts.iter_mut().zip(&self.parts).zip(&now.parts) {
                 bury_hidden_since(parts, newer(old, new), access);
             }
@@ -191,7 +186,7 @@ impl Generation {
                 hidden,
             }),
             lazy: self.lazy.of_view(),
-            ..Self::new(self.number, self.epoch, self.meta.clone(), parts)
+            ..Self::new(self.head.clone(), self.meta.clone(), parts)
         }
     }
 }

@@ -435,6 +435,7 @@ impl SearchSegment {
             documents: count,
             values: column.values(),
         };
-        Some((Tally::new(column, plan, set, &self.live, &totals), counted))
+        let tally = Tally::new(definition.id(), column, plan, set, &self.live, &totals);
+        Some((tally, counted))
     }
 }

@@ -4,13 +4,14 @@ use super::bitset::{Bitset, bits};
 use super::column::Column;
 use super::column::codes::{Code, with_codes};
 use purvey_odp::filter::FilterDefinition;
+use purvey_odp::identity::CapabilityId;
 use purvey_odp::limits;
 use purvey_odp::refinement::{RefinementBucket, RefinementGroup};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Longest JSON text of a value that is offered, in bytes: 16 groups of 32 such values leave room for items on the page.
-pub const BUCKET_BYTES: usize = 512;
+/// A request that filters by a value, without the value and the id of the filter.
+const ASKING: &str = r#"{"odp_version":"1.0","filters":[{"id":"","operator":"eq","value":}]}"#;
 /// Values kept by a bound on their sum, up to which they are looked up in every segment; above, everything is added up.
 const LOOKED_UP: usize = 4_096;
 /// Values up to which four counters of each stay in the nearest cache.
@@ -52,11 +53,14 @@ impl Plan {
 pub(crate) struct Tally<'a> {
     column: &'a Column,
     counts: Vec<u32>,
+    /// Longest JSON text of a value that a request can ask for, in bytes.
+    longest: usize,
 }
 
 impl<'a> Tally<'a> {
-    /// Counts the documents in `set`, a part of the live ones, whose values altogether are counted by `totals`.
+    /// Counts the documents in `set`, a part of the live ones, whose values altogether are counted by `totals`. `filter` is the id of the filter.
     pub(crate) fn new(
+        filter: &CapabilityId,
         column: &'a Column,
         plan: Plan,
         set: &Bitset,
@@ -77,16 +81,21 @@ impl<'a> Tally<'a> {
             }
             Plan::Scan => scan(column, set),
         };
-        Self { column, counts }
+        let asking = ASKING.len() + filter.as_str().len();
+        Self {
+            column,
+            counts,
+            longest: limits::REQUEST_BYTES - asking,
+        }
     }
 
-    /// Values that may be offered, as code and count.
+    /// Values that occur and that can be asked for, as code and count: what fits into no request narrows nothing.
     fn occurring(&self) -> impl Iterator<Item = (u32, u32)> {
         let counted = self.counts.iter().enumerate();
         counted
             .filter(|(_, count)| **count > 0)
             .map(|(code, count)| (code as u32, *count))
-            .filter(|(code, _)| self.column.text(*code).len() <= BUCKET_BYTES)
+            .filter(|(code, _)| self.column.text(*code).len() <= self.longest)
     }
 
     fn count_of(&self, key: &[u8]) -> u64 {

@@ -74,10 +74,10 @@ pub enum DecodeError {
         /// Most nested containers.
         limit: usize,
     },
-    /// An object has a member twice.
-    DuplicateKey {
-        /// JSON Pointer of the member.
-        pointer: String,
+    /// Objects have members more than once.
+    DuplicateKeys {
+        /// JSON Pointers of the members in the order of the document, each once: the first [`crate::limits::INVALID_PARAMS`].
+        pointers: Vec<String>,
     },
     /// Not UTF-8.
     Utf8 {
@@ -102,7 +102,13 @@ impl fmt::Display for DecodeError {
         match self {
             Self::TooLarge { limit } => write!(f, "The document has more than {limit} bytes."),
             Self::TooDeep { limit } => write!(f, "The document nests deeper than {limit}."),
-            Self::DuplicateKey { pointer } => write!(f, "The member {pointer} occurs twice."),
+            Self::DuplicateKeys { pointers } => match pointers.as_slice() {
+                [pointer] => write!(f, "The member {pointer} occurs more than once."),
+                pointers => {
+                    let pointers = pointers.join(", ");
+                    write!(f, "The members {pointers} occur more than once.")
+                }
+            },
             Self::Utf8 { offset } => write!(f, "The bytes from {offset} on are not UTF-8."),
             Self::Syntax {
                 line,

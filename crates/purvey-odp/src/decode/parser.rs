@@ -1,6 +1,7 @@
 //! The grammar of RFC 8259 by recursive descent; the depth bound bounds the recursion.
 
 use super::{DecodeError, scan};
+use crate::limits;
 use crate::pointer::push_token;
 use serde_json::{Map, Number, Value};
 
@@ -10,26 +11,39 @@ pub(super) fn parse(text: &str, depth: usize) -> Result<Value, DecodeError> {
         text,
         at: 0,
         left: depth,
+        duplicates: Vec::new(),
     };
-    let value = parser.document();
-    value.map_err(|fault| match *fault {
+    let value = parser.document().map_err(|fault| match *fault {
         Fault::TooDeep => DecodeError::TooDeep { limit: depth },
-        Fault::Duplicate(tokens) => {
-            let mut pointer = String::new();
-            for token in tokens.iter().rev() {
-                push_token(&mut pointer, token);
-            }
-            DecodeError::DuplicateKey { pointer }
-        }
         Fault::Syntax(reason) => parser.syntax(reason),
-    })
+    })?;
+    match parser.duplicates.as_slice() {
+        [] => Ok(value),
+        duplicates => Err(DecodeError::DuplicateKeys {
+            pointers: pointers(duplicates),
+        }),
+    }
+}
+
+/// The pointers that these tokens make, each once.
+#[cold]
+fn pointers(duplicates: &[Vec<String>]) -> Vec<String> {
+    let mut pointers: Vec<String> = Vec::new();
+    for tokens in duplicates {
+        let mut pointer = String::new();
+        for token in tokens.iter().rev() {
+            push_token(&mut pointer, token);
+        }
+        if !pointers.contains(&pointer) {
+            pointers.push(pointer);
+        }
+    }
+    pointers
 }
 
 /// Small, so that results are: a fault ends the parse, so its cost does not matter.
 enum Fault {
     TooDeep,
-    /// The tokens of the pointer, innermost first.
-    Duplicate(Vec<String>),
     /// The fault is where the parser stands.
     Syntax(&'static str),
 }
@@ -47,6 +61,8 @@ struct Parser<'t> {
     at: usize,
     /// Containers that may still be opened inside the present one.
     left: usize,
+    /// Members that their object had before: the tokens of the pointer within what is open, innermost first.
+    duplicates: Vec<Vec<String>>,
 }
 
 impl<'t> Parser<'t> {
@@ -126,8 +142,10 @@ impl<'t> Parser<'t> {
             return Ok(Value::Array(items));
         }
         loop {
-            let item = self.value();
-            items.push(item.map_err(|fault| within(fault, || items.len().to_string()))?);
+            let known = self.duplicates.len();
+            let item = self.value()?;
+            self.within(known, || items.len().to_string());
+            items.push(item);
             match self.token() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
@@ -147,6 +165,7 @@ impl<'t> Parser<'t> {
             self.close();
             return Ok(Value::Object(map));
         }
+        let here = self.duplicates.len();
         loop {
             match self.token() {
                 Some(b'"') => {}
@@ -159,17 +178,17 @@ impl<'t> Parser<'t> {
                 Some(_) => return fault("A colon must follow a member name."),
                 None => return fault("The document ends inside an object."),
             }
-            // Looked up before the value is read: a member is refused before any work is done for it.
             match map.entry(name) {
                 serde_json::map::Entry::Occupied(member) => {
-                    let tokens = vec![member.key().clone()];
-                    return Err(Box::new(Fault::Duplicate(tokens)));
+                    self.duplicate(here, member.key());
+                    let known = self.duplicates.len();
+                    self.value()?;
+                    self.within(known, || member.key().clone());
                 }
                 serde_json::map::Entry::Vacant(member) => {
-                    let value = match self.value() {
-                        Ok(value) => value,
-                        Err(fault) => return Err(within(fault, || member.key().clone())),
-                    };
+                    let known = self.duplicates.len();
+                    let value = self.value()?;
+                    self.within(known, || member.key().clone());
                     member.insert(value);
                 }
             }
@@ -182,6 +201,23 @@ impl<'t> Parser<'t> {
                 Some(_) => return fault("A comma or } must follow a member."),
                 None => return fault("The document ends inside an object."),
             }
+        }
+    }
+
+    /// Notes that the open object, before which `here` duplicates were known, has this member again.
+    #[cold]
+    fn duplicate(&mut self, here: usize, key: &str) {
+        let of_object = self.duplicates.get(here..).unwrap_or_default();
+        let is_known = of_object.iter().any(|tokens| tokens.as_slice() == [key]);
+        if !is_known && self.duplicates.len() < limits::INVALID_PARAMS {
+            self.duplicates.push(vec![key.to_owned()]);
+        }
+    }
+
+    /// Notes that the duplicates found since `known` are inside a member or element.
+    fn within(&mut self, known: usize, token: impl Fn() -> String) {
+        for tokens in self.duplicates.iter_mut().skip(known) {
+            tokens.push(token());
         }
     }
 
@@ -333,13 +369,4 @@ impl<'t> Parser<'t> {
             reason,
         }
     }
-}
-
-/// Notes that a fault happened inside a member or element; only a duplicate key tells where.
-#[cold]
-fn within(mut fault: Box<Fault>, token: impl FnOnce() -> String) -> Box<Fault> {
-    if let Fault::Duplicate(tokens) = &mut *fault {
-        tokens.push(token());
-    }
-    fault
 }

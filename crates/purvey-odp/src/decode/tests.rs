@@ -151,17 +151,45 @@ fn grammar() {
 
 #[test]
 fn duplicate_keys_are_located() {
-    let duplicate = |pointer: &str| {
-        Err(DecodeError::DuplicateKey {
-            pointer: pointer.to_owned(),
+    let duplicate = |pointers: &[&str]| {
+        Err(DecodeError::DuplicateKeys {
+            pointers: pointers
+                .iter()
+                .map(|pointer| (*pointer).to_owned())
+                .collect(),
         })
     };
-    assert_eq!(read(r#"{"a":1,"b":2,"a":1}"#), duplicate("/a"));
+    assert_eq!(read(r#"{"a":1,"b":2,"a":1}"#), duplicate(&["/a"]));
     assert_eq!(
         read(r#"{"x":[0,{"a/b":{"~":1,"\u007e":2}}]}"#),
-        duplicate("/x/1/a~1b/~0")
+        duplicate(&["/x/1/a~1b/~0"])
     );
-    assert_eq!(read(r#"{"":0,"":0}"#), duplicate("/"));
+    assert_eq!(read(r#"{"":0,"":0}"#), duplicate(&["/"]));
+    // Each one, once, in the order of the document; in what occurs again too.
+    assert_eq!(
+        read(
+            r#"{"a":1,"a":2,"b":{"a":1,"a":2,"a":3},"c":[{"d":1,"d":1},{"d":1,"d":1}],"a":{"e":1,"e":2}}"#
+        ),
+        duplicate(&["/a", "/b/a", "/c/0/d", "/c/1/d", "/a/e"])
+    );
+    assert_eq!(
+        read(r#"{"a":{"x":1,"x":2},"a":{"x":1,"x":2}}"#),
+        duplicate(&["/a/x", "/a"])
+    );
+    let many: String = (0..40).map(|n| format!(r#","k{n}":1,"k{n}":2"#)).collect();
+    let Err(DecodeError::DuplicateKeys { pointers }) = read(&format!("{{\"a\":0{many}}}")) else {
+        panic!("not refused");
+    };
+    assert_eq!(pointers.len(), 32);
+    assert_eq!(
+        (pointers[0].as_str(), pointers[31].as_str()),
+        ("/k0", "/k31")
+    );
+    // What is no document has no members.
+    assert!(matches!(
+        read(r#"{"a":1,"a":2"#),
+        Err(DecodeError::Syntax { .. })
+    ));
     assert!(read(r#"{"a":{"a":1},"A":{"a":1}}"#).is_ok());
 }
 
@@ -316,7 +344,7 @@ proptest! {
     fn agrees_with_another_reader(text in jsonish()) {
         match (read(&text), serde_json::from_str::<Value>(&text)) {
             (Ok(ours), Ok(theirs)) => prop_assert_eq!(rewritten(ours), theirs),
-            (Err(DecodeError::DuplicateKey { .. } | DecodeError::TooDeep { .. }), _) => {}
+            (Err(DecodeError::DuplicateKeys { .. } | DecodeError::TooDeep { .. }), _) => {}
             (Err(_), Err(_)) => {}
             (ours, theirs) => prop_assert!(false, "{:?} {:?} {:?}", text, ours, theirs),
         }

@@ -181,7 +181,8 @@ impl Problem {
     }
 
     /// The problem in the body of a response with `http_status`, as an Agent takes it: parameters with an unknown `in` are
-    /// ignored, and a known code may come with another status than its own.
+    /// ignored, a known code may come with another status than its own, and `invalid_params` beside any code but
+    /// `INVALID_REQUEST` are a member that this version does not define there.
     ///
     /// # Errors
     /// Every rule that the problem breaks; the HTTP status alone then tells what happened.
@@ -206,6 +207,8 @@ impl Problem {
     ) -> Option<Self> {
         let mut map = shape::object(report, place, value)?;
         let before = report.len();
+        // Before the code is taken out, which decides about them.
+        let invalid_params = read_params(report, place, &mut map, reader);
         let type_url = shape::required(report, place, &mut map, "type", shape::string);
         let title = shape::required(report, place, &mut map, "title", Name::read);
         let status = shape::required(report, place, &mut map, "status", |report, place, value| {
@@ -214,7 +217,6 @@ impl Problem {
         let code = shape::required(report, place, &mut map, "code", Code::read);
         let detail = shape::optional(report, place, &mut map, "detail", Detail::read);
         let instance = shape::optional(report, place, &mut map, "instance", Instance::read);
-        let invalid_params = read_params(report, place, &mut map, reader);
         let code = code?;
         if type_url.is_some_and(|type_url| type_url != code.type_url()) {
             let rule = format!("Must be {}, as the code says.", code.type_url());
@@ -279,6 +281,10 @@ fn read_params(
     reader: Reader,
 ) -> Vec<InvalidParam> {
     let name = "invalid_params";
+    let is_of_code = map.get("code").and_then(Value::as_str) == Some(Code::InvalidRequest.as_str());
+    if reader == Reader::Lenient && !is_of_code {
+        map.shift_remove(name);
+    }
     if let (Reader::Lenient, Some(Value::Array(entries))) = (reader, map.get_mut(name)) {
         let had = !entries.is_empty();
         // Dropped before anything is counted: a later revision may name other places.

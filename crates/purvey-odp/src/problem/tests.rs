@@ -163,6 +163,10 @@ fn what_breaks_a_parameter() {
     );
 }
 
+fn known_param() -> Value {
+    json!({"in": "query", "name": "limit", "reason": "No."})
+}
+
 #[test]
 fn an_agent_drops_what_it_does_not_know() {
     let unknown = json!({"in": "cookie", "name": 7});
@@ -179,6 +183,17 @@ fn an_agent_drops_what_it_does_not_know() {
     assert_eq!(problem.invalid_params(), []);
     assert!(Problem::read_lenient(with("invalid_params", json!([])), 400).is_err());
     assert!(Problem::read_lenient(with("invalid_params", json!([{"name": "x"}])), 400).is_err());
+
+    // Beside another code the member means nothing, whatever is in it, and the code stays.
+    for params in [json!([known_param()]), json!([]), json!("soon")] {
+        let mut value = with("invalid_params", params);
+        value["code"] = json!("FILTER_CONFLICT");
+        value["type"] = json!("https://offeringprotocol.org/problems/filter-conflict");
+        assert!(Problem::validate(value.clone(), 400).is_err());
+        let problem = Problem::read_lenient(value, 400).unwrap();
+        assert_eq!(problem.code().as_str(), "FILTER_CONFLICT");
+        assert_eq!(problem.invalid_params(), []);
+    }
 
     // Another status than the code's own: the response's status counts, and the body must agree with it.
     let value = with("status", json!(422));

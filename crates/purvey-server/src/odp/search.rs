@@ -151,12 +151,12 @@ fn read<R>(
     bytes: &Bytes,
     validate: impl FnOnce(Value) -> Result<R, Invalid>,
 ) -> Result<R, Vec<InvalidParam>> {
-    let value = decode::decode(bytes, Bounds::REQUEST).map_err(|error| {
-        let pointer = match &error {
-            DecodeError::DuplicateKey { pointer } => pointer.as_str(),
-            _ => "",
-        };
-        vec![InvalidParam::body(pointer, &error.to_string())]
+    let value = decode::decode(bytes, Bounds::REQUEST).map_err(|error| match &error {
+        DecodeError::DuplicateKeys { pointers } => pointers
+            .iter()
+            .map(|pointer| InvalidParam::body(pointer, "Must occur once."))
+            .collect(),
+        _ => vec![InvalidParam::body("", &error.to_string())],
     })?;
     validate(value).map_err(|invalid| {
         invalid

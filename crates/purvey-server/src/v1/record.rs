@@ -261,12 +261,13 @@ pub(super) fn decoded(bytes: &[u8], limit: usize, faults: &mut Vec<Fault>) -> Op
             faults.push(Fault::body("", "Must be an object."));
             None
         }
+        Err(DecodeError::DuplicateKeys { pointers }) => {
+            let repeated = |pointer| Fault::body(pointer, "Must occur once.");
+            faults.extend(pointers.into_iter().map(repeated));
+            None
+        }
         Err(error) => {
-            let pointer = match &error {
-                DecodeError::DuplicateKey { pointer, .. } => pointer.clone(),
-                _ => String::new(),
-            };
-            faults.push(Fault::body(pointer, error.to_string()));
+            faults.push(Fault::body("", error.to_string()));
             None
         }
     }

@@ -7,6 +7,8 @@
     reason = "shared by test programs that each use a part"
 )]
 
+pub mod search;
+
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};

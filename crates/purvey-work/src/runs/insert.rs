@@ -195,7 +195,6 @@ pub(super) fn all(
             now,
         ]);
         *unfinished.entry(&texts.agent).or_default() += 1;
-        session.notify(&texts.run)?;
     }
     rows(
         session,

@@ -16,36 +16,48 @@ use crate::{
 };
 use std::time::Duration;
 
-/// Most runs ended in one transaction.
-const MOST: i64 = 256;
+/// Most runs of each kind ended in one transaction.
+const MOST: usize = 256;
 /// How long a key is kept after its run was pruned.
 const KEY_LIFE: Duration = Duration::from_secs(24 * 3_600);
 
-/// The runs of a workspace, or of all, that must be ended: past their time limit, cancelled, or crashed too often, and with no worker that
-/// would do it. A worker that has not stopped a lease's length after the time limit never will.
-const OVERDUE: &str = "status IN ('running', 'paused_limit_exceeded') AND (
-        (deadline_at <= $1 AND (lease_owner IS NULL OR due_at <= $1 OR deadline_at <= $2))
-        OR (cancel_requested = 1 AND (lease_owner IS NULL OR due_at <= $1))
-        OR (crashes >= $3 AND lease_owner IS NOT NULL AND due_at <= $1))";
+/// Runs that may have to be ended, and their workspaces: past their time limit, to be cancelled, or crashed too often. Each kind has an
+/// index of its own, in which there is little else.
+fn overdue(session: &mut dyn Session, cx: Cx<'_>) -> Result<Vec<(RunId, WorkspaceId)>, Error> {
+    let mut found = Vec::new();
+    for which in [
+        "status IN ('running', 'paused_limit_exceeded') AND deadline_at <= $1 ORDER BY deadline_at",
+        "cancel_requested = 1 AND finished_at IS NULL AND due_at <= $1 ORDER BY id",
+        "crashes > 3 AND finished_at IS NULL AND due_at <= $1 ORDER BY id",
+    ] {
+        let rows = session.query(
+            &format!("SELECT id, workspace_id FROM runs WHERE {which} LIMIT {MOST}"),
+            &[Param::Int(cx.now.millis())],
+        )?;
+        for row in &rows {
+            found.push((row.parsed(0)?, row.parsed(1)?));
+        }
+    }
+    Ok(found)
+}
 
 /// The workspaces that [`sweep`] has something to do in.
 ///
 /// # Errors
 /// Those of the store.
 pub(crate) fn to_sweep(session: &mut dyn Session, cx: Cx<'_>) -> Result<Vec<WorkspaceId>, Error> {
-    let mut rows = session.query(
-        &format!("SELECT DISTINCT workspace_id FROM runs WHERE {OVERDUE}"),
-        &overdue(cx),
-    )?;
-    rows.extend(session.query(
+    let mut workspaces: Vec<WorkspaceId> = overdue(session, cx)?
+        .into_iter()
+        .map(|(_, workspace)| workspace)
+        .collect();
+    let with_room = session.query(
         "SELECT id FROM workspaces w WHERE queued > 0 AND running < concurrency_limit AND EXISTS (
             SELECT 1 FROM runs r WHERE r.workspace_id = w.id AND r.status = 'pending' AND r.blocked = 0)",
         &[],
-    )?);
-    let mut workspaces = rows
-        .iter()
-        .map(|row| row.parsed(0))
-        .collect::<Result<Vec<WorkspaceId>, _>>()?;
+    )?;
+    for row in &with_room {
+        workspaces.push(row.parsed(0)?);
+    }
     workspaces.sort_unstable();
     workspaces.dedup();
     Ok(workspaces)
@@ -63,27 +75,23 @@ pub(crate) fn sweep(
     let Some(mut slots) = Slots::hold(session, workspace)? else {
         return Ok(false);
     };
-    let id = workspace.to_string();
-    let mut params = overdue(cx).to_vec();
-    params.extend([Param::Text(&id), Param::Int(MOST)]);
-    let found = session.query(
-        &format!("SELECT id FROM runs WHERE {OVERDUE} AND workspace_id = $4 ORDER BY id LIMIT $5"),
-        &params,
-    )?;
-    for row in &found {
-        let run: RunId = row.parsed(0)?;
-        // It may have been claimed since it was found: then it is that worker's again.
+    let mut ended = 0;
+    for (run, _) in overdue(session, cx)?
+        .into_iter()
+        .filter(|(_, of)| *of == workspace)
+    {
+        // It may have ended, or have been claimed, since it was found.
         let Some(live) = Live::hold(session, run)? else {
             continue;
         };
         if let Some(outcome) = why(&live, cx) {
             end(session, cx, &mut slots, &live, &outcome)?;
+            ended += 1;
         }
     }
     promote(session, cx, &mut slots)?;
     slots.save(session)?;
-    let ended = i64::try_from(found.len()).unwrap_or(MOST);
-    Ok(ended == MOST || (slots.has_room() && someone_waits(session, &slots)?))
+    Ok(ended >= MOST || (slots.has_room() && someone_waits(session, &slots)?))
 }
 
 /// How a run must end, if it must.
@@ -100,15 +108,6 @@ fn why(live: &Live, cx: Cx<'_>) -> Option<Outcome> {
     }
     let lost = live.node.is_some() && !leased && live.crashes >= CRASHES - 1;
     lost.then(|| Outcome::failed(Code::RunCrashed, None))
-}
-
-fn overdue(cx: Cx<'_>) -> [Param<'static>; 3] {
-    let lease = i64::try_from(LEASE.as_millis()).unwrap_or(0);
-    [
-        Param::Int(cx.now.millis()),
-        Param::Int(cx.now.millis() - lease),
-        Param::Int(CRASHES - 1),
-    ]
 }
 
 /// Forgets up to `most` runs that ended before `older_than`, with their steps and events; how many. A key outlives its run by a day at least.

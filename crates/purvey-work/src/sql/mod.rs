@@ -90,8 +90,7 @@ trait Backend: Send + Sync {
 }
 
 impl Store {
-    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file. `:memory:` is no file, and gone with the last clone: for
-    /// tests and simulations.
+    /// Opens or makes the embedded store in a file; beside it stands a `.lock` file.
     ///
     /// # Errors
     /// [`Error::Store`] when the file cannot be used, is in use by another process, or was written by a newer Purvey.
@@ -101,7 +100,17 @@ impl Store {
         Ok(Self::over(backend, hub))
     }
 
-    /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks; not for callers inside a runtime.
+    /// An embedded store in memory, gone with its last clone: for tests and simulations.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no memory for it.
+    pub fn in_memory() -> Result<Self, Error> {
+        let hub = Hub::local();
+        let backend = Arc::new(sqlite::Sqlite::in_memory(hub.clone())?);
+        Ok(Self::over(backend, hub))
+    }
+
+    /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks while it connects.
     ///
     /// `sslmode` means what it means to `libpq`: `disable`, `prefer` (the default; encrypted if the server can, unverified), `require`
     /// (encrypted, unverified), `verify-full` (the server's certificate is verified, against `sslrootcert` or else the platform's roots).
@@ -111,7 +120,12 @@ impl Store {
     /// cannot be reached within ten seconds.
     pub fn postgres(url: &str) -> Result<Self, Error> {
         let hub = Hub::shared();
-        let backend = Arc::new(postgres::Postgres::open(url, hub.clone())?);
+        // On a thread of its own: the client cannot be used on one that serves a runtime.
+        let opened = std::thread::scope(|scope| {
+            let open = scope.spawn(|| postgres::Postgres::open(url, hub.clone()));
+            open.join().unwrap_or_else(|_| Err(job::ended()))
+        });
+        let backend = Arc::new(opened?);
         Ok(Self::over(backend, hub))
     }
 
@@ -153,7 +167,7 @@ impl Store {
         self.submit(None, job).await
     }
 
-    /// [`Self::write`] of a job whose first lock is that of `lane`, a workspace's row: such jobs may share a transaction.
+    /// [`Self::write`] of a job that concerns the workspace `lane`: such jobs may share a transaction, which begins by locking the workspace.
     pub(crate) async fn write_in<T: Send + 'static>(
         &self,
         lane: &str,

@@ -37,11 +37,6 @@ impl Row {
         }
     }
 
-    /// A number that is no less than nothing and fits `T`.
-    pub(crate) fn number<T: TryFrom<i64>>(&self, column: usize) -> Result<T, Error> {
-        T::try_from(self.int(column)?).map_err(|_| unexpected(column))
-    }
-
     pub(crate) fn truth(&self, column: usize) -> Result<bool, Error> {
         Ok(self.int(column)? != 0)
     }

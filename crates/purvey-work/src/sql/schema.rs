@@ -18,6 +18,7 @@ const MIGRATIONS: &[&[&str]] = &[&[
         daily_cost_cents BIGINT, running BIGINT NOT NULL, queued BIGINT NOT NULL, next_position BIGINT NOT NULL,
         created_at BIGINT NOT NULL)",
     "CREATE INDEX workspaces_of_organization ON workspaces (organization_id, id)",
+    "CREATE INDEX workspaces_waiting ON workspaces (id) WHERE queued > 0",
     "CREATE INDEX workspaces_of_owner ON workspaces (owner_id)",
     "CREATE TABLE members (
         workspace_id TEXT NOT NULL REFERENCES workspaces (id), user_id TEXT NOT NULL REFERENCES users (id), role TEXT NOT NULL,
@@ -85,7 +86,7 @@ const MIGRATIONS: &[&[&str]] = &[&[
     // kind is start or upload; released_at is when what the key named was pruned.
     "CREATE TABLE keys (
         workspace_id TEXT NOT NULL, principal TEXT NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, fingerprint BYTEA NOT NULL,
-        target_id TEXT NOT NULL, created_at BIGINT NOT NULL, released_at BIGINT, PRIMARY KEY (workspace_id, principal, kind, key))",
+        target_id TEXT NOT NULL, created_at BIGINT NOT NULL, released_at BIGINT, PRIMARY KEY (workspace_id, kind, key, principal))",
     "CREATE INDEX keys_released ON keys (released_at) WHERE released_at IS NOT NULL",
     // scope is a workspace's id, an owner's id or 'platform'. Amounts in micro-cents.
     "CREATE TABLE ledger (

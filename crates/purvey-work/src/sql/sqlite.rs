@@ -37,9 +37,6 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     pub(super) fn open(path: &Path, hub: Hub) -> Result<Self, Error> {
-        if path == Path::new(":memory:") {
-            return Self::start(Connection::open_in_memory()?, None, hub, None);
-        }
         let lock = lock(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
@@ -52,6 +49,10 @@ impl Sqlite {
         Self::start(connection, Some(readers), hub, Some(lock))
     }
 
+    pub(super) fn in_memory(hub: Hub) -> Result<Self, Error> {
+        Self::start(Connection::open_in_memory()?, None, hub, None)
+    }
+
     fn start(
         connection: Connection,
         readers: Option<Readers>,
@@ -59,6 +60,7 @@ impl Sqlite {
         lock: Option<File>,
     ) -> Result<Self, Error> {
         connection.pragma_update(None, "foreign_keys", true)?;
+        keep_plans(&connection)?;
         connection.pragma_update(None, "cache_size", -65_536)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.set_prepared_statement_cache_capacity(512);
@@ -85,6 +87,15 @@ impl Sqlite {
             _lock: lock,
         })
     }
+}
+
+/// Lets no plan depend on a bound value: statements would be compiled again at each run for that.
+fn keep_plans(connection: &Connection) -> Result<(), Error> {
+    connection.set_db_config(
+        rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG,
+        true,
+    )?;
+    Ok(())
 }
 
 fn store_error(what: &str, error: impl std::fmt::Display) -> Error {
@@ -177,6 +188,7 @@ impl Readers {
                 let connection =
                     Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
                 connection.busy_timeout(Duration::from_secs(10))?;
+                keep_plans(&connection)?;
                 connection.set_prepared_statement_cache_capacity(256);
                 state.open += 1;
                 return Ok(connection);

@@ -26,6 +26,8 @@ pub(super) struct Typed {
     pub(super) sort: Option<String>,
     pub(super) refine: Vec<String>,
     pub(super) within: Option<String>,
+    /// It invokes an Action, whose parameters are its own.
+    pub(super) action: bool,
 }
 
 /// The failure of an operation that took nothing but identifiers.
@@ -144,6 +146,9 @@ fn is_service_document(error: &Error) -> bool {
 fn param_line(param: &InvalidParam, typed: &Typed) -> String {
     let (name, reason) = (param.name(), param.reason());
     match typed.flag(param) {
+        Some(flag) if typed.action && (name.is_empty() || param.location() != In::Body) => {
+            format!("{flag}: {reason}")
+        }
         Some(flag) => format!("{flag}: {reason} ({name})"),
         None if name.is_empty() => reason.to_owned(),
         None => format!("{name}: {reason}"),
@@ -153,6 +158,12 @@ fn param_line(param: &InvalidParam, typed: &Typed) -> String {
 impl Typed {
     /// What of the command line a parameter of the request came from.
     fn flag(&self, param: &InvalidParam) -> Option<String> {
+        if self.action {
+            return Some(match (param.location(), param.name()) {
+                (In::Body, _) => "--input".to_owned(),
+                (_, name) => format!("--param {name}"),
+            });
+        }
         let name = match (param.location(), param.name()) {
             (In::Query, "limit") => return Some("--page-size".to_owned()),
             (In::Query, "representation") => return Some("--full".to_owned()),
@@ -195,7 +206,7 @@ mod tests {
             filters: vec!["price:lt:10".to_owned(), "stock:gte:many".to_owned()],
             sort: Some("newest".to_owned()),
             refine: vec!["kind".to_owned()],
-            within: None,
+            ..Typed::default()
         };
         for (param, expected) in [
             (
@@ -236,6 +247,18 @@ mod tests {
             (InvalidParam::path("id", "R"), "the identifier: R (id)"),
         ] {
             assert_eq!(param_line(&param, &typed), expected);
+        }
+        let action = Typed {
+            action: true,
+            ..Typed::default()
+        };
+        for (param, expected) in [
+            (InvalidParam::body("/limit", "R"), "--input: R (/limit)"),
+            (InvalidParam::body("", "R"), "--input: R"),
+            (InvalidParam::path("shop", "R"), "--param shop: R"),
+            (InvalidParam::query("limit", "R"), "--param limit: R"),
+        ] {
+            assert_eq!(param_line(&param, &action), expected);
         }
     }
 }

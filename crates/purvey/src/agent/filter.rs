@@ -1,10 +1,7 @@
 //! `--filter ID:OPERATOR:VALUE`: what is meant, and as what it is sent.
 
-use purvey_odp::{
-    filter::{FilterDefinition, Operator},
-    value::ScalarType,
-};
-use serde_json::{Number, Value};
+use purvey_agent::Intent;
+use purvey_odp::filter::Operator;
 use std::str::FromStr;
 
 /// A condition as it was typed. Its value takes the type that the filter's definition has.
@@ -12,15 +9,7 @@ use std::str::FromStr;
 pub(super) struct Filter {
     pub(super) text: String,
     pub(super) id: String,
-    pub(super) operator: String,
-    operand: Operand,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Operand {
-    One(String),
-    /// For `in`.
-    Many(Vec<String>),
+    pub(super) intent: Intent,
 }
 
 impl FromStr for Filter {
@@ -33,42 +22,18 @@ impl FromStr for Filter {
         if id.is_empty() || operator.is_empty() {
             return Err(wrong);
         }
+        let operator = Operator::parse(operator)
+            .ok_or("an operator is one of eq, in, lt, lte, gt, gte and exists")?;
+        let intent = match operator {
+            Operator::In => Intent::any_of(id, operator, split(value)?),
+            _ => Intent::new(id, operator, value),
+        };
         Ok(Self {
             text: text.to_owned(),
             id: id.to_owned(),
-            operator: operator.to_owned(),
-            operand: match operator == Operator::In.as_str() {
-                true => Operand::Many(split(value)?),
-                false => Operand::One(value.to_owned()),
-            },
+            intent,
         })
     }
-}
-
-impl Filter {
-    /// The value that is sent. What the type cannot be made of, or has no definition, stays a string: what is wrong with it is
-    /// for the rules to say.
-    pub(super) fn value(&self, definition: Option<&FilterDefinition>) -> Value {
-        let scalar_type = match self.operator == Operator::Exists.as_str() {
-            true => Some(ScalarType::Boolean),
-            false => definition.map(FilterDefinition::scalar_type),
-        };
-        match &self.operand {
-            Operand::One(text) => scalar(scalar_type, text),
-            Operand::Many(texts) => texts.iter().map(|text| scalar(scalar_type, text)).collect(),
-        }
-    }
-}
-
-fn scalar(scalar_type: Option<ScalarType>, text: &str) -> Value {
-    let typed = match scalar_type {
-        Some(ScalarType::Boolean) => text.parse().ok().map(Value::Bool),
-        Some(ScalarType::Integer | ScalarType::Number) => {
-            serde_json::from_str::<Number>(text).ok().map(Value::Number)
-        }
-        _ => None,
-    };
-    typed.unwrap_or_else(|| text.into())
 }
 
 /// The values of a list with commas between them. One that has a comma itself, or a quote at its beginning, stands in double
@@ -116,55 +81,36 @@ fn unquote(text: &str) -> Result<(String, &str), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn value(text: &str, scalar_type: &str) -> Value {
-        let definition = FilterDefinition::validate(json!({
-            "id": "x", "title": "X", "description": "X.", "type": scalar_type, "operators": ["eq", "in", "exists"],
-        }));
-        text.parse::<Filter>()
-            .unwrap()
-            .value(definition.as_ref().ok())
-    }
 
     #[test]
-    fn values_take_the_type_of_their_definition() {
-        for (text, scalar_type, expected) in [
-            ("x:eq:5", "integer", json!(5)),
-            ("x:eq:5", "string", json!("5")),
-            ("x:eq:5.10", "decimal", json!("5.10")),
-            (
-                "x:eq:-2.5e3",
-                "number",
-                serde_json::from_str("-2.5e3").unwrap(),
-            ),
-            ("x:eq:true", "boolean", json!(true)),
-            (
-                "x:eq:2027-01-01T10:00:00Z",
-                "date-time",
-                json!("2027-01-01T10:00:00Z"),
-            ),
-            ("x:eq: a,\"b\" ", "string", json!(" a,\"b\" ")),
-            ("x:eq:", "string", json!("")),
-            ("x:in:1,2,3", "integer", json!([1, 2, 3])),
-            (
-                "x:in:oak,\"a, b\",\"say \"\"no\"\"\",",
-                "string",
-                json!(["oak", "a, b", "say \"no\"", ""]),
-            ),
-            ("x:exists:true", "string", json!(true)),
-            ("x:exists:maybe", "string", json!("maybe")),
-            ("x:eq:many", "integer", json!("many")),
-            ("x:eq:007", "integer", json!("007")),
-            ("x:eq:1", "no-such-type", json!("1")),
+    fn a_filter_is_an_intent() {
+        let intent = |text: &str| text.parse::<Filter>().unwrap().intent;
+        for (text, value) in [
+            ("x:eq:5", "5"),
+            ("x:eq: a,\"b\" ", " a,\"b\" "),
+            ("x:eq:", ""),
+            ("x:eq:a:b", "a:b"),
         ] {
-            assert_eq!(value(text, scalar_type), expected, "{text}");
+            assert_eq!(intent(text), Intent::new("x", Operator::Eq, value));
         }
+        assert_eq!(
+            intent("x:in:oak,\"a, b\",\"say \"\"no\"\"\","),
+            Intent::any_of("x", Operator::In, ["oak", "a, b", "say \"no\"", ""])
+        );
     }
 
     #[test]
     fn what_is_no_filter_is_refused() {
-        for text in ["", "x", "x:eq", ":eq:1", "x::1", "x:in:\"a", "x:in:\"a\"b"] {
+        for text in [
+            "",
+            "x",
+            "x:eq",
+            ":eq:1",
+            "x::1",
+            "x:in:\"a",
+            "x:in:\"a\"b",
+            "x:ne:1",
+        ] {
             assert!(text.parse::<Filter>().is_err(), "{text}");
         }
     }

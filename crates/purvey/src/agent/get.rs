@@ -22,7 +22,7 @@ use purvey_odp::{
     text::Description,
 };
 use serde_json::json;
-use std::{io::IsTerminal, process::ExitCode};
+use std::process::ExitCode;
 
 /// What to show, and how.
 #[derive(Debug, clap::Args)]
@@ -74,18 +74,14 @@ impl Get {
         progress.aside(|| output::write(out).map(|_| ExitCode::SUCCESS))
     }
 
-    /// Byte for byte, unless it goes to a terminal.
     async fn raw(&self, service: &Service) -> Result<Vec<u8>, Failure> {
         let resource = match self.collection {
             true => ResourceType::Collection,
             false => ResourceType::Offering,
         };
         let fetched = service.get_raw(resource, &self.id).await;
-        let body = fetched.map_err(|error| fault::failure(&error))?.body;
-        Ok(match std::io::stdout().is_terminal() {
-            true => (text::json_as_received(&body) + "\n").into_bytes(),
-            false => body.to_vec(),
-        })
+        let fetched = fetched.map_err(|error| fault::failure(&error))?;
+        Ok(output::as_received(&fetched.body))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `purvey inspect`
 
-use super::{connect::Connect, notes, row::joined};
+use super::{connect::Connect, fault, notes, progress::Progress, row::joined};
 use crate::{
     failure::Failure,
     output::{self, Style},
@@ -27,12 +27,18 @@ pub(crate) struct Inspect {
     /// Print JSON: the Service Document, and what of it could not be used
     #[arg(long)]
     json: bool,
+    /// Print the Service Document as the Service sent it, unchecked
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
     #[command(flatten)]
     connect: Connect,
 }
 
 impl Inspect {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        if self.raw {
+            return self.raw().await;
+        }
         let (service, progress) = self.connect.service(&self.origin).await?;
         let out = match self.json {
             true => output::json_line(&json!({
@@ -47,6 +53,17 @@ impl Inspect {
             notes::issues("Service Document", service.issues());
             output::write(out).map(|_| ExitCode::SUCCESS)
         })
+    }
+
+    /// Also when it is of no use otherwise.
+    async fn raw(&self) -> Result<ExitCode, Failure> {
+        let origin = self.connect.origin(&self.origin)?;
+        let agent = self.connect.agent(&origin)?;
+        let progress = Progress::start();
+        let fetched = agent.get_raw(origin.as_str()).await;
+        let fetched = fetched.map_err(|error| fault::failure(&error))?;
+        let out = output::as_received(&fetched.body);
+        progress.aside(|| output::write(out).map(|_| ExitCode::SUCCESS))
     }
 }
 
@@ -139,13 +156,16 @@ fn payment(payment: &Payment) -> String {
 fn search(capabilities: &SearchCapabilities) -> String {
     fn of<T>(source: Option<&CapabilitySource<T>>, kind: &str) -> Option<String> {
         Some(match source? {
-            CapabilitySource::Inline(definitions) => format!("{} {kind}", definitions.len()),
-            CapabilitySource::Linked(_) => format!("linked {kind}"),
+            CapabilitySource::Inline(definitions) => match definitions.len() {
+                1 => format!("1 {kind}"),
+                n => format!("{n} {kind}s"),
+            },
+            CapabilitySource::Linked(_) => format!("linked {kind}s"),
         })
     }
     let parts = [
-        of(capabilities.filters(), "filters"),
-        of(capabilities.sorts(), "sorts"),
+        of(capabilities.filters(), "filter"),
+        of(capabilities.sorts(), "sort"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     match parts.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::{
     connect::Connect,
-    fault::{self, NOT_THERE},
+    fault::{self, NOT_THERE, Typed},
     notes,
     row::joined,
 };
@@ -102,7 +102,11 @@ impl Invoke {
             return Ok(ExitCode::from(FAILED));
         }
         let answer = service.invoke(action, input).await;
-        let answer = answer.map_err(|error| fault::failure(&error))?;
+        let typed = Typed {
+            action: true,
+            ..Typed::default()
+        };
+        let answer = answer.map_err(|error| fault::failure_of(&error, &typed))?;
         self.show(&answer)
     }
 

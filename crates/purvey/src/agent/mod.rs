@@ -19,7 +19,6 @@ mod search;
 mod tree;
 mod unknown;
 
-pub(crate) use connect::Token;
 pub(crate) use origin::parse as parse_origin;
 
 use crate::{failure::Failure, serve::stop_signal};

@@ -16,9 +16,7 @@ use crate::{
     text,
 };
 use futures_util::{StreamExt, stream};
-use purvey_agent::{
-    Agent, Capabilities, Code, Error, Item, OfferingSearch, Page, Pages, Refinement,
-};
+use purvey_agent::{Agent, Code, Error, Item, OfferingSearch, Page, Pages, Refinement, Service};
 use purvey_odp::{
     identity::ServiceOrigin,
     offering::{Offering, TerseOffering},
@@ -154,25 +152,17 @@ impl Search {
             sort: self.sort.clone(),
             refine: self.refine.clone(),
             within: self.within.clone(),
+            action: false,
         }
     }
 
-    fn needs_capabilities(&self) -> bool {
-        !self.filter.is_empty() || self.sort.is_some() || !self.refine.is_empty()
-    }
-
     /// The search in the words of a Service.
-    fn plan(
-        &self,
-        mut search: OfferingSearch,
-        capabilities: Option<&Capabilities>,
-    ) -> OfferingSearch {
+    fn plan(&self, mut search: OfferingSearch) -> OfferingSearch {
         if let Some(query) = &self.query {
             search = search.query(query);
         }
         for filter in &self.filter {
-            let definition = capabilities.and_then(|found| found.effective.filter(&filter.id));
-            search = search.filter_named(&filter.id, &filter.operator, filter.value(definition));
+            search = search.want(filter.intent.clone());
         }
         if let Some(sort) = &self.sort {
             search = search.sort(sort);
@@ -189,17 +179,19 @@ impl Search {
         extend!(search, self.extent)
     }
 
-    fn failure(&self, error: &Error, capabilities: Option<&Capabilities>) -> Failure {
+    async fn failure(&self, service: &Service, error: &Error) -> Failure {
         let failure = fault::failure_of(error, &self.typed());
-        let unknown = self.unknown(error);
-        let (Some(found), Some(unknown)) = (capabilities, unknown) else {
+        let Some(unknown) = self.unknown(error) else {
+            return failure;
+        };
+        let Ok(found) = service.capabilities(self.within.as_deref()).await else {
             return failure;
         };
         // It may be among what the Service advertises and cannot be used.
         let failure = found.issues.iter().fold(failure, |failure, issue| {
             failure.detail(text::line(&format!("not usable: {issue}")))
         });
-        let near = unknown.near(found);
+        let near = unknown.near(&found);
         match near.is_empty() {
             true => failure.hint("`purvey capabilities ORIGIN` lists what there is"),
             false => failure.hint(format_args!(
@@ -274,17 +266,13 @@ async fn ask_one<T: Item>(
 ) -> Result<(), Failure> {
     let service = agent.service(origin.as_str()).await;
     let service = service.map_err(|error| fault::failure(&error))?;
-    let capabilities = match search.needs_capabilities() {
-        true => Some(service.capabilities(search.within.as_deref()).await),
-        false => None,
-    };
-    let capabilities = capabilities
-        .transpose()
-        .map_err(|error| search.failure(&error, None))?;
-    let mut pages = pages(search.plan(service.search(), capabilities.as_ref()));
+    let mut pages = pages(search.plan(service.search()));
     loop {
         let page = pages.next_page().await;
-        let page = page.map_err(|error| search.failure(&error, capabilities.as_ref()))?;
+        let page = match page {
+            Ok(page) => page,
+            Err(error) => return Err(search.failure(&service, &error).await),
+        };
         let Some(page) = page else { return Ok(()) };
         let event = Event::Page(origin.clone(), Box::new(page));
         if to.send(event).await.is_err() {

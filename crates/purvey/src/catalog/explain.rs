@@ -45,6 +45,8 @@ impl Explain {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let name = self.request.display();
         let refused = |invalid: &Invalid| Failure::usage(format_args!("{name}: {invalid}"));
+        let access = Access::new(self.audiences)
+            .map_err(|invalid| Failure::usage(format_args!("--audience: {invalid}")))?;
         let request = read(&self.request)?;
         let request = OfferingSearchRequest::validate(request).map_err(|error| refused(&error))?;
         let explained = open(&self.data)?.explain(&SearchRequest {
@@ -54,7 +56,7 @@ impl Explain {
                 false => Representation::Terse,
             },
             accept_language: AcceptLanguage::parse(None),
-            access: Access::new(self.audiences),
+            access,
         });
         let explanation = explained.map_err(|error| match error {
             Error::Invalid(invalid) => refused(&invalid),

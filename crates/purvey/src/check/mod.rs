@@ -1,12 +1,11 @@
 //! `purvey check`
 
 mod print;
-pub(crate) mod reach;
 
 use crate::failure::{FAILED, Failure, IN_PART, say};
+use crate::reach::Reach;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use purvey_agent::check::{Extent, Progress, Severity, check};
-use reach::Reach;
 use std::{io::IsTerminal, process::ExitCode, sync::Arc};
 
 /// What `--help` ends with.

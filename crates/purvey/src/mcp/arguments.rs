@@ -1,62 +1,99 @@
 //! What the tools take. The comments are what a model reads.
+//!
+//! What all tools take, and what all lists take, stands here once: it is taken out of a call before the tool's own arguments
+//! are read, and put into the schema of each tool.
 
+use rmcp::model::{JsonObject, Tool};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
-/// Which Service.
+/// Some arguments of a call.
+pub(super) trait Arguments: DeserializeOwned + JsonSchema + 'static {}
+
+impl<T: DeserializeOwned + JsonSchema + 'static> Arguments for T {}
+
+/// Takes these arguments out of a call, which may have others.
+pub(super) fn take<T: Arguments>(arguments: &mut JsonObject) -> serde_json::Result<T> {
+    let schema = schema::<T>();
+    let names = schema.get("properties").and_then(Value::as_object);
+    let names = names.into_iter().flat_map(Map::keys);
+    let taken = names.filter_map(|name| arguments.shift_remove_entry(name));
+    serde_json::from_value(Value::Object(taken.collect()))
+}
+
+/// The arguments of a call that has no others.
+pub(super) fn parse<T: Arguments>(arguments: JsonObject) -> serde_json::Result<T> {
+    serde_json::from_value(Value::Object(arguments))
+}
+
+/// The schema of some arguments.
+pub(super) fn schema<T: Arguments>() -> JsonObject {
+    let tool = Tool::new("", "", Arc::new(JsonObject::new()));
+    Arc::unwrap_or_clone(tool.with_input_schema::<T>().input_schema)
+}
+
+/// The schema of these arguments together with `further` ones.
+pub(super) fn joined(mut first: JsonObject, further: JsonObject) -> JsonObject {
+    for (name, value) in further {
+        match (first.get_mut(&name), value) {
+            (Some(Value::Object(members)), Value::Object(more)) => members.extend(more),
+            (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
+            (_, value) => {
+                first.insert(name, value);
+            }
+        }
+    }
+    first
+}
+
+/// Which Service: of every tool.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Inspect {
+pub(super) struct Whose {
     /// The Service's origin, such as `https://market.example`.
     pub(super) origin: String,
 }
+
+/// How much: of every tool that lists.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Extent {
+    /// Most items of this result, 1 through 100; 20 unless given, and 100 for list_capabilities.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 100))]
+    pub(super) limit: Option<usize>,
+    /// The continuation of an earlier result of this tool and origin; other arguments stay as they were, or are left out.
+    #[serde(default)]
+    pub(super) continuation: Option<String>,
+}
+
+/// Nothing else.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Inspect {}
 
 /// What a search can use.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Capabilities {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
     /// Identifier of the Collection that the search will name, whose own filters and sorts come in addition.
     #[serde(default)]
     pub(super) collection: Option<String>,
-    /// The continuation of an earlier result; all other arguments but origin are then ignored.
-    #[serde(default)]
-    pub(super) continuation: Option<String>,
 }
 
 /// Which Collections.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListCollections {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
-    /// Most items of this result, 1 through 100; 20 unless given.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 100))]
-    pub(super) limit: Option<usize>,
-    /// The continuation of an earlier result; all other arguments but origin are then ignored.
-    #[serde(default)]
-    pub(super) continuation: Option<String>,
-}
+pub(super) struct ListCollections {}
 
 /// Which Offerings.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListOfferings {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
     /// Identifier of a Collection: only its direct members.
     #[serde(default)]
     pub(super) collection: Option<String>,
-    /// Most items of this result, 1 through 100; 20 unless given.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 100))]
-    pub(super) limit: Option<usize>,
-    /// The continuation of an earlier result; all other arguments but origin are then ignored.
-    #[serde(default)]
-    pub(super) continuation: Option<String>,
 }
 
 /// One condition.
@@ -75,8 +112,6 @@ pub(super) struct Filter {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchOfferings {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
     /// Text to search for; the Service decides what it means.
     #[serde(default)]
     pub(super) query: Option<String>,
@@ -95,21 +130,12 @@ pub(super) struct SearchOfferings {
     /// Members of the Collections below that one as well.
     #[serde(default)]
     pub(super) include_descendants: bool,
-    /// Most items of this result, 1 through 100; 20 unless given.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 100))]
-    pub(super) limit: Option<usize>,
-    /// The continuation of an earlier result; all other arguments but origin are then ignored.
-    #[serde(default)]
-    pub(super) continuation: Option<String>,
 }
 
 /// What Collections to find. One of query, parent and roots is needed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchCollections {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
     /// Text to search for; the Service decides what it means.
     #[serde(default)]
     pub(super) query: Option<String>,
@@ -119,21 +145,12 @@ pub(super) struct SearchCollections {
     /// Only Collections without a parent.
     #[serde(default)]
     pub(super) roots: bool,
-    /// Most items of this result, 1 through 100; 20 unless given.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 100))]
-    pub(super) limit: Option<usize>,
-    /// The continuation of an earlier result; all other arguments but origin are then ignored.
-    #[serde(default)]
-    pub(super) continuation: Option<String>,
 }
 
 /// Which Offering.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetOffering {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
     /// The Offering's identifier.
     pub(super) id: String,
     /// JSON Pointer of a part that an earlier result lists as omitted, such as /attributes/specification: only that part.
@@ -145,8 +162,6 @@ pub(super) struct GetOffering {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InvokeAction {
-    /// The Service's origin, such as `https://market.example`.
-    pub(super) origin: String,
     /// The Offering's identifier.
     pub(super) offering: String,
     /// The Action's identifier, as get_offering gives it.

@@ -6,8 +6,9 @@ mod sequences;
 mod server;
 mod tools;
 
-use crate::check::{reach::Reach, runtime};
+use crate::check::runtime;
 use crate::failure::{Failure, say};
+use crate::reach::Reach;
 use purvey_agent::{Agent, cache::Cache};
 use rmcp::ServiceExt;
 use server::{Server, Settings};
@@ -56,8 +57,7 @@ impl Mcp {
             [only] => Some(only),
             _ => None,
         };
-        let has_token = self.reach.token.is_some() || self.reach.token_file.is_some();
-        if has_token && only.is_none() {
+        if self.reach.has_token() && only.is_none() {
             return Err(
                 Failure::usage("--token, PURVEY_TOKEN and --token-file need one --origin")
                     .hint("a token is for one Service alone"),

@@ -1,12 +1,15 @@
 //! Results: bounded, clean, and what came from a Service apart from what we say.
 
 use crate::text::harmless;
-use purvey_agent::{Error, Issue};
+use purvey_agent::{Code, Error, Issue};
+use purvey_odp::problem;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 /// Member under which everything stands that a Service said.
 pub(super) const UNTRUSTED: &str = "untrusted";
+/// The code that stands for every problem that the protocol does not define.
+const UNKNOWN_PROBLEM: &str = "UNKNOWN_PROBLEM";
 /// Most bytes of one sentence about an error or an issue.
 const SENTENCE: usize = 300;
 
@@ -21,7 +24,7 @@ pub(super) fn success(value: Value) -> CallToolResult {
 }
 
 /// A failed operation, with what a caller can do about it, in at most `bytes` bytes or so: parameters go first.
-pub(super) fn failure(error: &Error, bytes: usize) -> CallToolResult {
+pub(super) fn failure(error: &Error, bytes: usize) -> Box<CallToolResult> {
     let mut params: Vec<Value> = error
         .invalid_params()
         .iter()
@@ -34,7 +37,7 @@ pub(super) fn failure(error: &Error, bytes: usize) -> CallToolResult {
         })
         .collect();
     let mut told = Map::new();
-    told.insert("code".to_owned(), json!(error.code().as_str()));
+    told.insert("code".to_owned(), json!(code(error)));
     told.insert("retryable".to_owned(), json!(error.retryable()));
     if let Some(wait) = error.retry_after() {
         told.insert("retry_after_seconds".to_owned(), json!(wait.as_secs()));
@@ -43,6 +46,9 @@ pub(super) fn failure(error: &Error, bytes: usize) -> CallToolResult {
         told.insert("status".to_owned(), json!(status));
     }
     let mut said = Map::new();
+    if code(error) == UNKNOWN_PROBLEM {
+        said.insert("code".to_owned(), json!(error.code().as_str()));
+    }
     said.insert("message".to_owned(), json!(sentence(error.message())));
     if let Some(id) = error.request_id() {
         said.insert("request_id".to_owned(), json!(id));
@@ -68,14 +74,23 @@ pub(super) fn failure(error: &Error, bytes: usize) -> CallToolResult {
     failed(json!({"error": told, UNTRUSTED: said}))
 }
 
+/// The code of a failure in words of the protocol or of ours: those of a Service can spell anything.
+fn code(error: &Error) -> &str {
+    match error.code() {
+        Code::Problem(problem::Code::Other(_)) => UNKNOWN_PROBLEM,
+        code => code.as_str(),
+    }
+}
+
 /// A call that cannot be carried out as it is.
-pub(super) fn refused(code: &str, message: &str) -> CallToolResult {
+pub(super) fn refused(code: &str, message: &str) -> Box<CallToolResult> {
     let message = sentence(message);
     failed(json!({"error": {"code": code, "retryable": false, "message": message}}))
 }
 
-fn failed(value: Value) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(clean(value).to_string())])
+fn failed(value: Value) -> Box<CallToolResult> {
+    let text = ContentBlock::text(clean(value).to_string());
+    Box::new(CallToolResult::error(vec![text]))
 }
 
 /// Issues as a model can use them, as many as fit into `bytes`.

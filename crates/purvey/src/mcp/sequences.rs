@@ -4,6 +4,7 @@ use purvey_agent::{Error, Item, Pages, Refinement};
 use purvey_odp::collection::TerseCollection;
 use purvey_odp::offering::{Placement, TerseOffering};
 use purvey_odp::refinement::RefinementBucket;
+use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
@@ -18,10 +19,29 @@ pub(super) enum Source {
     Nothing,
 }
 
+/// The call that began a traversal; one like it can go on with it.
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) origin: String,
+    /// The tool's own arguments.
+    pub(super) arguments: JsonObject,
+}
+
+/// Why a traversal does not go on.
+pub(super) enum NoSuch {
+    /// There is none of that name.
+    Name,
+    /// It is not of this tool and origin.
+    Call,
+    /// This argument was another one.
+    Argument(String),
+}
+
 /// A traversal: what came and was not handed out, and what is still to come.
 pub(super) struct Sequence {
-    /// The Service that it is of.
-    pub(super) origin: String,
+    call: Call,
+    /// Most items of a result unless a call says otherwise.
+    pub(super) limit: usize,
     pub(super) waiting: VecDeque<Value>,
     pub(super) source: Source,
 }
@@ -34,9 +54,10 @@ pub(super) struct Beside {
 }
 
 impl Sequence {
-    pub(super) fn new(origin: &str, source: Source) -> Self {
+    pub(super) fn new(call: Call, limit: usize, source: Source) -> Self {
         Self {
-            origin: origin.to_owned(),
+            call,
+            limit,
             waiting: VecDeque::new(),
             source,
         }
@@ -129,10 +150,20 @@ impl Sequences {
         self.open.push_back((name, sequence));
     }
 
-    /// Takes a traversal of this Service out.
-    pub(super) fn take(&mut self, name: &str, origin: &str) -> Option<Sequence> {
-        let found = |(n, sequence): &(String, Sequence)| n == name && sequence.origin == origin;
-        let index = self.open.iter().position(found)?;
-        self.open.remove(index).map(|(_, sequence)| sequence)
+    /// Takes out a traversal that a call goes on with: by the same tool and origin, with the same arguments as far as there
+    /// are some. Nothing is taken out for another call.
+    pub(super) fn take(&mut self, name: &str, call: &Call) -> Result<Sequence, NoSuch> {
+        let mut open = self.open.iter().enumerate();
+        let found = open.find(|(_, (known, _))| known == name);
+        let (index, (_, Sequence { call: first, .. })) = found.ok_or(NoSuch::Name)?;
+        if (&first.tool, &first.origin) != (&call.tool, &call.origin) {
+            return Err(NoSuch::Call);
+        }
+        let mut given = call.arguments.iter();
+        if let Some((name, _)) = given.find(|(n, value)| first.arguments.get(*n) != Some(*value)) {
+            return Err(NoSuch::Argument(name.clone()));
+        }
+        let taken = self.open.remove(index);
+        taken.map(|(_, sequence)| sequence).ok_or(NoSuch::Name)
     }
 }

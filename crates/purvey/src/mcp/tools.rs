@@ -1,39 +1,124 @@
 //! What each tool does.
 
 use super::arguments::{
-    Capabilities, GetOffering, Inspect, InvokeAction, ListCollections, ListOfferings,
-    SearchCollections, SearchOfferings,
+    Arguments, Capabilities, Extent, GetOffering, Inspect, InvokeAction, ListCollections,
+    ListOfferings, SearchCollections, SearchOfferings, Whose, parse, take,
 };
 use super::output::{self, UNTRUSTED, clean, failure, fit, refused, size, success};
-use super::sequences::{Beside, Sequence, Source};
+use super::sequences::{Beside, Call, NoSuch, Sequence, Source};
 use super::server::{Server, Settings};
-use purvey_agent::{Answer, EnrichedOffering, Error, Input, Issue, Pages, Service};
+use purvey_agent::{Answer, EnrichedOffering, Error, Input, Issue, Service};
 use purvey_odp::identity::ServiceOrigin;
 use purvey_odp::offering::Placement;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Map, Value, json};
 
 /// Items of a result unless the call says otherwise.
 const ITEMS: usize = 20;
+/// The same for definitions, which are wanted together.
+const DEFINITIONS: usize = 100;
 /// Bytes for what stands around the data.
 const FRAME: usize = 900;
 /// Bytes of that for pointers to what was left out.
 const OMITTED: usize = 300;
 
 /// A result, or the one that says why there is none.
-type Outcome = Result<CallToolResult, CallToolResult>;
+type Outcome = Result<CallToolResult, Box<CallToolResult>>;
 
-fn told(outcome: Outcome) -> CallToolResult {
-    outcome.unwrap_or_else(|failed| failed)
+/// What a tool lists.
+enum Listing {
+    Capabilities(Capabilities),
+    Collections(ListCollections),
+    Offerings(ListOfferings),
+    FoundCollections(SearchCollections),
+    FoundOfferings(SearchOfferings),
+}
+
+impl Listing {
+    /// Nothing when the tool is none that lists.
+    fn read(tool: &str, arguments: JsonObject) -> Option<Result<Self, Box<CallToolResult>>> {
+        Some(match tool {
+            "list_capabilities" => own(arguments).map(Self::Capabilities),
+            "list_collections" => own(arguments).map(Self::Collections),
+            "list_offerings" => own(arguments).map(Self::Offerings),
+            "search_collections" => own(arguments).map(Self::FoundCollections),
+            "search_offerings" => own(arguments).map(Self::FoundOfferings),
+            _ => return None,
+        })
+    }
+
+    fn source(self, service: &Service, size: usize) -> Result<Source, Box<CallToolResult>> {
+        Ok(match self {
+            Self::Capabilities(_) => Source::Nothing,
+            Self::Collections(ListCollections {}) => {
+                Source::Collections(service.collections().all().page_size(size).pages())
+            }
+            Self::Offerings(ListOfferings { collection }) => {
+                let list = match &collection {
+                    Some(collection) => service.collection_offerings(collection),
+                    None => service.offerings(),
+                };
+                Source::Offerings(list.all().page_size(size).pages())
+            }
+            Self::FoundCollections(asked) => {
+                if asked.roots && asked.parent.is_some() {
+                    let rule = "roots and parent exclude each other";
+                    return Err(refused("INVALID_ARGUMENTS", rule));
+                }
+                let mut search = service.search_collections().all().page_size(size);
+                if let Some(query) = asked.query {
+                    search = search.query(query);
+                }
+                if let Some(parent) = &asked.parent {
+                    search = search.children_of(parent);
+                }
+                if asked.roots {
+                    search = search.roots();
+                }
+                Source::Collections(search.pages())
+            }
+            Self::FoundOfferings(asked) => {
+                let mut search = service.search().all().page_size(size);
+                if let Some(query) = asked.query {
+                    search = search.query(query);
+                }
+                for filter in asked.filters {
+                    search = search.filter_named(&filter.id, &filter.operator, filter.value);
+                }
+                if let Some(sort) = &asked.sort {
+                    search = search.sort(sort);
+                }
+                for refinement in &asked.refinements {
+                    search = search.refine(refinement);
+                }
+                if let Some(collection) = &asked.collection {
+                    search = search.in_collection(collection);
+                }
+                if asked.include_descendants {
+                    search = search.descendants();
+                }
+                Source::Offerings(search.pages())
+            }
+        })
+    }
 }
 
 impl Server {
-    pub(super) async fn inspect(&self, Inspect { origin }: Inspect) -> CallToolResult {
-        told(self.inspected(&origin).await)
+    /// Carries out a call; nothing when there is no such tool.
+    pub(super) async fn call(&self, tool: &str, arguments: JsonObject) -> Option<CallToolResult> {
+        let outcome = match tool {
+            "inspect_service" => self.inspect(arguments).await,
+            "get_offering" => self.offering(arguments).await,
+            "invoke_action" if self.settings.allow_invoke => self.invoke(arguments).await,
+            _ => self.list(tool, arguments).await?,
+        };
+        Some(outcome.unwrap_or_else(|failed| *failed))
     }
 
-    async fn inspected(&self, origin: &str) -> Outcome {
-        let service = self.service(origin).await?;
+    async fn inspect(&self, mut arguments: JsonObject) -> Outcome {
+        let Whose { origin } = shared(&mut arguments)?;
+        let Inspect {} = own(arguments)?;
+        let service = self.service(&origin).await?;
         let mut omitted = Vec::new();
         let met = self.issues(service.issues());
         let document = service.document().to_value();
@@ -44,149 +129,73 @@ impl Server {
         Ok(success(result.into()))
     }
 
-    pub(super) async fn capabilities(&self, arguments: Capabilities) -> CallToolResult {
-        told(self.capabilities_told(arguments).await)
-    }
-
-    async fn capabilities_told(&self, arguments: Capabilities) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
-        if let Some(name) = arguments.continuation {
-            return self.go_on(&service, &name).await;
-        }
-        let collection = arguments.collection.as_deref();
-        let capabilities = service
-            .capabilities(collection)
-            .await
-            .map_err(|error| self.failed(&error))?;
-        let effective = &capabilities.effective;
-        let filters = effective.filters().iter();
-        let filters = filters.map(|filter| json!({"filter": filter.to_value()}));
-        let sorts = effective.sorts().iter();
-        let sorts = sorts.map(|sort| json!({"sort": sort.to_value()}));
-        let mut sequence = Sequence::new(service.origin().as_str(), Source::Nothing);
-        sequence.waiting.extend(filters.chain(sorts));
-        let told = self.issues(&capabilities.issues);
-        Ok(self.page(&service, sequence, Beside::default(), told))
-    }
-
-    pub(super) async fn list_collections(&self, arguments: ListCollections) -> CallToolResult {
-        told(self.collections(arguments).await)
-    }
-
-    async fn collections(&self, arguments: ListCollections) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
-        if let Some(name) = arguments.continuation {
-            return self.go_on(&service, &name).await;
-        }
-        let limit = limit(arguments.limit).ok_or_else(beyond)?;
-        let pages = service.collections().all().page_size(limit).pages();
-        self.begin(&service, Source::Collections(pages)).await
-    }
-
-    pub(super) async fn list_offerings(&self, arguments: ListOfferings) -> CallToolResult {
-        told(self.offerings(arguments).await)
-    }
-
-    async fn offerings(&self, arguments: ListOfferings) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
-        if let Some(name) = arguments.continuation {
-            return self.go_on(&service, &name).await;
-        }
-        let list = match &arguments.collection {
-            Some(collection) => service.collection_offerings(collection),
-            None => service.offerings(),
+    /// Nothing when the tool is none that lists.
+    async fn list(&self, tool: &str, mut arguments: JsonObject) -> Option<Outcome> {
+        let read = shared(&mut arguments)
+            .and_then(|whose: Whose| Ok((whose, shared::<Extent>(&mut arguments)?)));
+        let listing = Listing::read(tool, arguments.clone())?;
+        let (Whose { origin }, extent) = match read {
+            Ok(read) => read,
+            Err(failed) => return Some(Err(failed)),
         };
-        let pages = list
-            .all()
-            .page_size(limit(arguments.limit).ok_or_else(beyond)?)
-            .pages();
-        self.begin(&service, Source::Offerings(pages)).await
+        Some(match listing {
+            Ok(listing) => self.listed(tool, &origin, extent, listing, arguments).await,
+            Err(failed) => Err(failed),
+        })
     }
 
-    pub(super) async fn search_offerings(&self, arguments: SearchOfferings) -> CallToolResult {
-        told(self.found_offerings(arguments).await)
+    async fn listed(
+        &self,
+        tool: &str,
+        origin: &str,
+        extent: Extent,
+        listing: Listing,
+        arguments: JsonObject,
+    ) -> Outcome {
+        if extent.limit.is_some_and(|n| !(1..=100).contains(&n)) {
+            return Err(refused("INVALID_ARGUMENTS", "limit must be 1 through 100"));
+        }
+        let service = self.service(origin).await?;
+        let call = Call {
+            tool: tool.to_owned(),
+            origin: service.origin().as_str().to_owned(),
+            arguments,
+        };
+        if let Some(name) = extent.continuation {
+            return self.go_on(&service, &name, &call, extent.limit).await;
+        }
+        let (mut waiting, mut issues, mut usual) = (Vec::new(), Vec::new(), ITEMS);
+        if let Listing::Capabilities(asked) = &listing {
+            let found = service.capabilities(asked.collection.as_deref()).await;
+            let found = found.map_err(|error| self.failed(&error))?;
+            let filters = found.effective.filters().iter();
+            waiting.extend(filters.map(|filter| json!({"filter": filter.to_value()})));
+            let sorts = found.effective.sorts().iter();
+            waiting.extend(sorts.map(|sort| json!({"sort": sort.to_value()})));
+            issues = self.issues(&found.issues);
+            usual = DEFINITIONS;
+        }
+        let limit = extent.limit.unwrap_or(usual);
+        let mut sequence = Sequence::new(call, limit, listing.source(&service, limit)?);
+        sequence.waiting.extend(waiting);
+        let beside = sequence.fill().await.map_err(|error| self.failed(&error))?;
+        Ok(self.page(&service, sequence, limit, beside, issues))
     }
 
-    async fn found_offerings(&self, arguments: SearchOfferings) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
-        if let Some(name) = arguments.continuation {
-            return self.go_on(&service, &name).await;
-        }
-        let mut search = service
-            .search()
-            .all()
-            .page_size(limit(arguments.limit).ok_or_else(beyond)?);
-        if let Some(query) = arguments.query {
-            search = search.query(query);
-        }
-        for filter in arguments.filters {
-            search = search.filter_named(&filter.id, &filter.operator, filter.value);
-        }
-        if let Some(sort) = &arguments.sort {
-            search = search.sort(sort);
-        }
-        for refinement in &arguments.refinements {
-            search = search.refine(refinement);
-        }
-        if let Some(collection) = &arguments.collection {
-            search = search.in_collection(collection);
-        }
-        if arguments.include_descendants {
-            search = search.descendants();
-        }
-        self.begin(&service, Source::Offerings(search.pages()))
-            .await
-    }
-
-    pub(super) async fn search_collections(&self, arguments: SearchCollections) -> CallToolResult {
-        told(self.found_collections(arguments).await)
-    }
-
-    async fn found_collections(&self, arguments: SearchCollections) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
-        if let Some(name) = arguments.continuation {
-            return self.go_on(&service, &name).await;
-        }
-        if arguments.roots && arguments.parent.is_some() {
-            let rule = "roots and parent exclude each other";
-            return Err(refused("INVALID_ARGUMENTS", rule));
-        }
-        let mut search = service
-            .search_collections()
-            .all()
-            .page_size(limit(arguments.limit).ok_or_else(beyond)?);
-        if let Some(query) = arguments.query {
-            search = search.query(query);
-        }
-        if let Some(parent) = &arguments.parent {
-            search = search.children_of(parent);
-        }
-        if arguments.roots {
-            search = search.roots();
-        }
-        let pages: Pages<_> = search.pages();
-        self.begin(&service, Source::Collections(pages)).await
-    }
-
-    pub(super) async fn get_offering(&self, arguments: GetOffering) -> CallToolResult {
-        told(self.offering(arguments).await)
-    }
-
-    async fn offering(&self, arguments: GetOffering) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
-        let read = service
-            .get_offering(&arguments.id)
-            .await
-            .map_err(|error| self.failed(&error))?;
+    async fn offering(&self, mut arguments: JsonObject) -> Outcome {
+        let Whose { origin } = shared(&mut arguments)?;
+        let GetOffering { id, part } = own(arguments)?;
+        let service = self.service(&origin).await?;
+        let read = service.get_offering(&id).await;
         let EnrichedOffering {
             offering,
             actions,
             issues: met,
             ..
-        } = read;
+        } = read.map_err(|error| self.failed(&error))?;
         let usable: Vec<_> = actions.iter().map(|a| a.action().id.as_str()).collect();
         let document = offering.to_value(Placement::TopLevel);
-        let part = arguments.part.unwrap_or_default();
+        let part = part.unwrap_or_default();
         let Some(wanted) = document.pointer(&part).cloned() else {
             let why = format!("the Offering has no {part:?}");
             return Err(refused("NO_SUCH_PART", &why));
@@ -195,22 +204,21 @@ impl Server {
         let met = self.issues(&met);
         let fitted = self.fitted(wanted, &met, &part, &mut omitted);
         let name = if part.is_empty() { "offering" } else { "part" };
-        let mut result = frame(&service, json!({name: fitted}));
+        let mut data = json!({name: fitted});
         if self.settings.allow_invoke && !usable.is_empty() {
-            result.insert("usable_actions".to_owned(), json!(usable));
+            data["usable_actions"] = json!(usable);
         }
-        let how = "get_offering with part fetches one of them; a text that is too long for any result cannot be had";
+        let mut result = frame(&service, data);
+        let how = "get_offering with part fetches one of those omitted; a text that is too long for any result cannot be had";
         note_omitted(&mut result, omitted, how);
         note_issues(&mut result, met);
         Ok(success(result.into()))
     }
 
-    pub(super) async fn invoke_action(&self, arguments: InvokeAction) -> CallToolResult {
-        told(self.invoked(arguments).await)
-    }
-
-    async fn invoked(&self, arguments: InvokeAction) -> Outcome {
-        let service = self.service(&arguments.origin).await?;
+    async fn invoke(&self, mut arguments: JsonObject) -> Outcome {
+        let Whose { origin } = shared(&mut arguments)?;
+        let arguments: InvokeAction = own(arguments)?;
+        let service = self.service(&origin).await?;
         let offering = service.get_offering(&arguments.offering);
         let offering = offering.await.map_err(|error| self.failed(&error))?;
         let Some(action) = offering.action(&arguments.action) else {
@@ -253,7 +261,7 @@ impl Server {
     }
 
     /// The Service at an origin that may be asked.
-    async fn service(&self, origin: &str) -> Result<Service, CallToolResult> {
+    async fn service(&self, origin: &str) -> Result<Service, Box<CallToolResult>> {
         let Settings { reach, origins, .. } = &self.settings;
         let origin = reach
             .origin(origin)
@@ -269,7 +277,7 @@ impl Server {
             .map_err(|error| self.failed(&error))
     }
 
-    fn failed(&self, error: &Error) -> CallToolResult {
+    fn failed(&self, error: &Error) -> Box<CallToolResult> {
         failure(error, self.settings.max_bytes)
     }
 
@@ -295,21 +303,35 @@ impl Server {
         self.settings.max_bytes.saturating_sub(FRAME)
     }
 
-    async fn begin(&self, service: &Service, source: Source) -> Outcome {
-        let mut sequence = Sequence::new(service.origin().as_str(), source);
-        let beside = sequence.fill().await.map_err(|error| self.failed(&error))?;
-        Ok(self.page(service, sequence, beside, Vec::new()))
-    }
-
-    async fn go_on(&self, service: &Service, name: &str) -> Outcome {
-        let origin = service.origin().as_str();
-        let taken = self.with_sequences(|sequences| sequences.take(name, origin));
-        let Some(mut sequence) = taken else {
-            let why = "the continuation is unknown, was used before, or is of another Service; call again without it";
-            return Err(refused("UNKNOWN_CONTINUATION", why));
-        };
+    async fn go_on(
+        &self,
+        service: &Service,
+        name: &str,
+        call: &Call,
+        limit: Option<usize>,
+    ) -> Outcome {
+        let taken = self.with_sequences(|sequences| sequences.take(name, call));
+        let mut sequence = taken.map_err(|why| match why {
+            NoSuch::Name => {
+                let why = "the continuation is unknown or was used before; call again without it";
+                refused("UNKNOWN_CONTINUATION", why)
+            }
+            NoSuch::Call => {
+                let why = "the continuation is of another tool or Service; go on by the call that gave it";
+                refused("UNKNOWN_CONTINUATION", why)
+            }
+            NoSuch::Argument(name) => {
+                let why = format!(
+                    "with this continuation, {name} must be what it was, or be left out; call without continuation to begin anew"
+                );
+                refused("INVALID_ARGUMENTS", &why)
+            }
+        })?;
         match sequence.fill().await {
-            Ok(beside) => Ok(self.page(service, sequence, beside, Vec::new())),
+            Ok(beside) => {
+                let limit = limit.unwrap_or(sequence.limit);
+                Ok(self.page(service, sequence, limit, beside, Vec::new()))
+            }
             Err(error) => {
                 // The page can be asked for again.
                 if error.retryable() {
@@ -320,11 +342,12 @@ impl Server {
         }
     }
 
-    /// As many items as fit; the rest waits under a name.
+    /// As many items as fit, and `limit` at most; the rest waits under a name.
     fn page(
         &self,
         service: &Service,
         mut sequence: Sequence,
+        limit: usize,
         beside: Beside,
         issues: Vec<Value>,
     ) -> CallToolResult {
@@ -347,7 +370,9 @@ impl Server {
         left = left.saturating_sub(counted.as_ref().map_or(0, size));
         left = left.saturating_sub(bytes(&issues));
         let mut items = Vec::new();
-        while let Some(item) = sequence.waiting.pop_front() {
+        while items.len() < limit
+            && let Some(item) = sequence.waiting.pop_front()
+        {
             let item = clean(item);
             let size = size(&item) + 1;
             if size > left && !items.is_empty() {
@@ -383,12 +408,18 @@ impl Server {
     }
 }
 
-fn limit(limit: Option<usize>) -> Option<usize> {
-    Some(limit.unwrap_or(ITEMS)).filter(|limit| (1..=100).contains(limit))
+/// Arguments that several tools have.
+fn shared<T: Arguments>(arguments: &mut JsonObject) -> Result<T, Box<CallToolResult>> {
+    take(arguments).map_err(|error| unfit(&error))
 }
 
-fn beyond() -> CallToolResult {
-    refused("INVALID_ARGUMENTS", "limit must be 1 through 100")
+/// The tool's own arguments: what is left.
+fn own<T: Arguments>(arguments: JsonObject) -> Result<T, Box<CallToolResult>> {
+    parse(arguments).map_err(|error| unfit(&error))
+}
+
+fn unfit(error: &serde_json::Error) -> Box<CallToolResult> {
+    refused("INVALID_ARGUMENTS", &error.to_string())
 }
 
 /// What a result begins with.
@@ -399,6 +430,14 @@ fn frame(service: &Service, data: Value) -> Map<String, Value> {
     result
 }
 
+/// Adds to what the Service said, or what is made of it.
+fn note(result: &mut Map<String, Value>, name: &str, value: Value) {
+    if let Some(Value::Object(data)) = result.get_mut(UNTRUSTED) {
+        data.insert(name.to_owned(), value);
+    }
+}
+
+/// Pointers to what was left out: they are made of the Service's names.
 fn note_omitted(result: &mut Map<String, Value>, omitted: Vec<String>, how: &str) {
     if omitted.is_empty() {
         return;
@@ -413,9 +452,9 @@ fn note_omitted(result: &mut Map<String, Value>, omitted: Vec<String>, how: &str
         })
         .collect();
     if told.len() < all {
-        result.insert("omitted_besides".to_owned(), json!(all - told.len()));
+        note(result, "omitted_besides", json!(all - told.len()));
     }
-    result.insert("omitted".to_owned(), json!(told));
+    note(result, "omitted", json!(told));
     if !how.is_empty() {
         result.insert("note".to_owned(), json!(how));
     }
@@ -423,8 +462,8 @@ fn note_omitted(result: &mut Map<String, Value>, omitted: Vec<String>, how: &str
 
 /// What could not be used. The sentences may quote the Service.
 fn note_issues(result: &mut Map<String, Value>, issues: Vec<Value>) {
-    if let (false, Some(Value::Object(data))) = (issues.is_empty(), result.get_mut(UNTRUSTED)) {
-        data.insert("issues".to_owned(), issues.into());
+    if !issues.is_empty() {
+        note(result, "issues", issues.into());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which server, and as whom.
 
 use super::fault;
-use crate::{agent::Token, failure::Failure, units::Time};
+use crate::{failure::Failure, reach::Token, units::Time};
 use http::Method;
 use purvey_client::Client;
 use serde_json::Value;

@@ -387,13 +387,15 @@ impl Simulation {
             if self.seen.unfinished() == 0 {
                 break;
             }
-            self.world.sweep();
+            self.sweep();
+            self.check();
             self.claim_for(0, 64);
+            self.check();
             while self.nodes[0].is_busy() {
                 self.work_on(0, 0, true);
+                self.check();
             }
             self.world.pass(20_000);
-            self.check();
         }
         assert_eq!(self.seen.unfinished(), 0, "not everything has ended");
         let idle = "SELECT COUNT(*) FROM workspaces WHERE running <> 0 OR queued <> 0";

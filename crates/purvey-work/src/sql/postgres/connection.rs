@@ -88,6 +88,7 @@ impl Connection {
     pub(super) fn attempt(
         &mut self,
         mode: Mode,
+        lane: Option<&str>,
         works: &mut [Work<'_>],
     ) -> Result<(Fates, Vec<String>), Trouble> {
         self.command(match mode {
@@ -98,6 +99,9 @@ impl Connection {
             self.command(MIGRATION_LOCK)?;
         }
         let alone = works.len() == 1;
+        if let Some(workspace) = lane.filter(|_| !alone) {
+            self.hold(workspace)?;
+        }
         let mut fates: Fates = Vec::with_capacity(works.len());
         let mut topics = Vec::new();
         for (index, work) in works.iter_mut().enumerate() {
@@ -144,6 +148,23 @@ impl Connection {
         topics.sort_unstable();
         topics.dedup();
         Ok((fates, topics))
+    }
+
+    /// Locks a workspace before jobs that share a transaction: one that locks only a run, followed by one that locks the workspace, would
+    /// turn the order of locks around.
+    fn hold(&mut self, workspace: &str) -> Result<(), Trouble> {
+        let lock = "SELECT id FROM workspaces WHERE id = $1 FOR UPDATE";
+        let held = self
+            .prepared(lock)
+            .and_then(|statement| self.client.execute(&statement, &[&workspace]));
+        held.map(drop).map_err(|error| {
+            let trouble = match self.judge(&error) {
+                Failure::Trouble(trouble) => trouble,
+                Failure::Failed(_) => Trouble::Again(said(&error)),
+            };
+            self.undo(&trouble);
+            trouble
+        })
     }
 
     /// One of the words around a transaction; none of them has committed anything when it fails.

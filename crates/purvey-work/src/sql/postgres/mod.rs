@@ -138,7 +138,13 @@ impl Shared {
                     .collect();
                 let mut works: Vec<Work<'_>> =
                     works.iter_mut().map(|work| work as Work<'_>).collect();
-                self.transact(&mut connection, Mode::Write, &mut works, oldest + REACH)
+                self.transact(
+                    &mut connection,
+                    Mode::Write,
+                    taken.lane.as_deref(),
+                    &mut works,
+                    oldest + REACH,
+                )
             };
             self.lanes.done(taken.lane);
             for (waiting, fate) in jobs.into_iter().zip(fates) {
@@ -160,7 +166,7 @@ impl Shared {
         mode: Mode,
         work: Work<'_>,
     ) -> Result<(), Error> {
-        let mut fates = self.transact(connection, mode, &mut [work], Instant::now() + REACH);
+        let mut fates = self.transact(connection, mode, None, &mut [work], Instant::now() + REACH);
         fates.pop().unwrap_or_else(|| Err(super::job::ended()))
     }
 
@@ -169,6 +175,7 @@ impl Shared {
         &self,
         connection: &mut Option<Connection>,
         mode: Mode,
+        lane: Option<&str>,
         works: &mut [Work<'_>],
         until: Instant,
     ) -> Vec<Result<(), Error>> {
@@ -196,7 +203,7 @@ impl Shared {
                     Err(detail) => return all(detail),
                 },
             };
-            match open.attempt(mode, works) {
+            match open.attempt(mode, lane, works) {
                 Ok((fates, topics)) => {
                     self.news.publish(topics);
                     return fates;
