@@ -5,7 +5,7 @@
 //! least: callers that must not block use a thread for blocking work.
 
 use crate::{
-    error::{Fault, Refusal},
+    error::{Error, Fault, Refusal},
     model::VerificationError,
 };
 use purvey_agent::{Issue, Mismatch, Schema};
@@ -30,7 +30,7 @@ pub fn check_schema(schema: &Value, pointer: &str) -> Result<(), Fault> {
 ///
 /// # Errors
 /// `request.invalid` with each broken rule, its pointer below `/input`.
-pub fn check_input(schema: &Value, input: &Value) -> Result<(), Refusal> {
+pub fn check_input(schema: &Value, input: &Value) -> Result<(), Error> {
     let faults: Vec<_> = broken(schema, input)
         .into_iter()
         .map(|broken| Fault::body(format!("/input{}", broken.instance), broken.reason))
@@ -38,7 +38,7 @@ pub fn check_input(schema: &Value, input: &Value) -> Result<(), Refusal> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(faults))
+    Err(Refusal::invalid(faults).into())
 }
 
 /// Holds a run's `output` to its contract: the broken rules, none when it fits.

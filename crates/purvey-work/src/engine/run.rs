@@ -162,6 +162,9 @@ async fn go_on(node: &Arc<Node>, claim: Claim) -> Result<End, Error> {
 
 /// What was said before in the run's thread.
 async fn earlier(node: &Node, claim: &Claim) -> Result<Vec<Message>, Error> {
+    if !claim.answers_turn {
+        return Ok(Vec::new());
+    }
     let run = claim.lease.run.to_string();
     let read = move |session: &mut dyn Session| {
         let rows = session.query(

@@ -239,13 +239,15 @@ fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, Failure> 
     })
 }
 
-/// A result: what the Service said stands under `untrusted`, since it is data and no instruction.
+/// A result: what the Service said stands under `untrusted`, since it is data and no instruction; `beside` is what we say.
 fn framed(service: &Service, said: Value, beside: Value) -> Value {
-    let mut result = json!({"service": service.origin().as_str(), "untrusted": said});
-    if let (Value::Object(result), Value::Object(beside)) = (&mut result, beside) {
+    let mut result = Map::new();
+    result.insert("service".to_owned(), service.origin().as_str().into());
+    result.insert("untrusted".to_owned(), said);
+    if let Value::Object(beside) = beside {
         result.extend(beside);
     }
-    result
+    result.into()
 }
 
 fn size(value: &Value) -> usize {

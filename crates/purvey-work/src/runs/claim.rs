@@ -29,6 +29,8 @@ pub(crate) struct Claim {
     pub(crate) started_by: UserId,
     /// When its time is over.
     pub(crate) deadline: Timestamp,
+    /// Whether it answers a turn of a thread, in which something may have been said before.
+    pub(crate) answers_turn: bool,
     /// The steps so far in their order; the last may be unfinished, and is done again under the same number.
     pub(crate) steps: Vec<KeptStep>,
 }
@@ -55,7 +57,7 @@ pub(crate) struct Renewal {
 }
 
 const COLUMNS: &str = "r.id, r.organization_id, r.workspace_id, r.agent_id, r.definition, r.input, r.artifacts, r.started_by, r.attempt,
-    r.deadline_at, r.lease_owner, r.status";
+    r.deadline_at, r.lease_owner, r.status, r.turn_id";
 
 /// Takes up to `most` runs that hold a slot and that nobody works on, for the worker process `node`: those of the workspaces with the
 /// fewest runs being worked on first.
@@ -193,6 +195,7 @@ fn take(
         artifacts: row.json(6)?.ok_or_else(missing)?,
         started_by: row.parsed(7)?,
         deadline: Timestamp::from_millis(row.int(9)?),
+        answers_turn: row.opt_text(12)?.is_some(),
         steps,
     };
     Ok((claim, crashed))

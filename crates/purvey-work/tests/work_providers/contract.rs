@@ -1,7 +1,7 @@
 //! Schemas of agents, and values held to them.
 
 use purvey_work::{
-    Place,
+    Error, Place,
     contract::{ERRORS, SCHEMA_BYTES, check_input, check_schema, verify},
     model::VerificationError,
 };
@@ -76,8 +76,10 @@ fn a_reason_never_repeats_the_value() {
 #[test]
 fn input_is_refused_with_pointers_into_the_body() {
     let schema = json!({"type": "object", "properties": {"a/b": {"type": "string"}}});
-    assert_eq!(check_input(&schema, &json!({"a/b": "x"})), Ok(()));
-    let refusal = check_input(&schema, &json!({"a/b": 1})).unwrap_err();
+    assert!(check_input(&schema, &json!({"a/b": "x"})).is_ok());
+    let Err(Error::Refused(refusal)) = check_input(&schema, &json!({"a/b": 1})) else {
+        panic!();
+    };
     assert_eq!(refusal.code.text(), "request.invalid");
     let [fault] = &refusal.errors[..] else {
         panic!("{refusal:?}");
