@@ -54,7 +54,7 @@ impl Key {
 pub(crate) fn fingerprint(target: &str, body: &Value) -> [u8; 32] {
     let mut text = String::with_capacity(256);
     // A target never holds this character, so the two cannot run into each other.
-    let _ = write!(text, "{target}\n");
+    let _ = writeln!(text, "{target}");
     canonical(body, &mut text);
     Sha256::digest(text.as_bytes()).into()
 }
