@@ -126,7 +126,7 @@ pub(crate) fn met(
 }
 
 /// The refusal of a start that met a limit: without a time to try again, since waiting a little does not help.
-pub(crate) fn refusal(limit: LimitDetail) -> Refusal {
+pub(crate) fn refusal(limit: &LimitDetail) -> Refusal {
     Refusal {
         limit_detail: Some(limit.clone()),
         ..Refusal::new(limit.code)

@@ -265,7 +265,7 @@ impl Batch {
             None => desk.limit.insert(budget::met(session, cx, workspace)?),
         };
         if let Some(limit) = limit {
-            return Err(budget::refusal(limit.clone()).into());
+            return Err(budget::refusal(limit).into());
         }
 
         let blocked = thread.is_some_and(|(_, thread)| thread.busy);

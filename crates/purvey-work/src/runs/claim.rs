@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::{Cx, Timestamp},
     error::Error,
-    id::{AgentId, ArtifactId, OrganizationId, RunId, UserId, WorkspaceId},
+    id::RunId,
     model::{Definition, RunStatus, StepKind, StepState},
     sql::{Param, Row, Session},
 };
@@ -19,14 +19,9 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) lease: Lease,
-    pub(crate) organization: OrganizationId,
-    pub(crate) agent: AgentId,
     /// The agent as it was at admission.
     pub(crate) definition: Definition,
     pub(crate) input: Value,
-    pub(crate) artifacts: Vec<ArtifactId>,
-    /// Who the run acts for.
-    pub(crate) started_by: UserId,
     /// When its time is over.
     pub(crate) deadline: Timestamp,
     /// Whether it answers a turn of a thread, in which something may have been said before.
@@ -56,8 +51,8 @@ pub(crate) struct Renewal {
     pub(crate) cancel: bool,
 }
 
-const COLUMNS: &str = "r.id, r.organization_id, r.workspace_id, r.agent_id, r.definition, r.input, r.artifacts, r.started_by, r.attempt,
-    r.deadline_at, r.lease_owner, r.status, r.turn_id";
+const COLUMNS: &str = "r.id, r.workspace_id, r.definition, r.input, r.attempt, r.deadline_at, r.lease_owner, r.status,
+    r.turn_id";
 
 /// Takes up to `most` runs that hold a slot and that nobody works on, for the worker process `node`: those of the workspaces with the
 /// fewest runs being worked on first.
@@ -152,9 +147,9 @@ fn take(
     row: &Row,
 ) -> Result<(Claim, bool), Error> {
     let run: RunId = row.parsed(0)?;
-    let attempt = u32::try_from(row.int(8)?).unwrap_or(u32::MAX - 1) + 1;
-    let crashed = row.opt_text(10)?.is_some();
-    let status: RunStatus = row.parsed(11)?;
+    let attempt = u32::try_from(row.int(4)?).unwrap_or(u32::MAX - 1) + 1;
+    let crashed = row.opt_text(6)?.is_some();
+    let status: RunStatus = row.parsed(7)?;
     session.execute(
         "UPDATE runs SET status = 'running', attempt = attempt + 1, crashes = crashes + $2, lease_owner = $3, due_at = $4,
             error_code = NULL, error_detail = NULL, limit_detail = NULL WHERE id = $1",
@@ -179,23 +174,19 @@ fn take(
         kept(session, run)?
     };
     let missing = || Error::Store {
-        detail: format!("{run} lacks its definition, input or artifacts"),
+        detail: format!("{run} lacks its definition or input"),
     };
     let claim = Claim {
         lease: Lease {
             run,
-            workspace: row.parsed(2)?,
+            workspace: row.parsed(1)?,
             attempt,
             node: node.into(),
         },
-        organization: row.parsed(1)?,
-        agent: row.parsed(3)?,
-        definition: row.json(4)?.ok_or_else(missing)?,
-        input: row.json(5)?.ok_or_else(missing)?,
-        artifacts: row.json(6)?.ok_or_else(missing)?,
-        started_by: row.parsed(7)?,
-        deadline: Timestamp::from_millis(row.int(9)?),
-        answers_turn: row.opt_text(12)?.is_some(),
+        definition: row.json(2)?.ok_or_else(missing)?,
+        input: row.json(3)?.ok_or_else(missing)?,
+        deadline: Timestamp::from_millis(row.int(5)?),
+        answers_turn: row.opt_text(8)?.is_some(),
         steps,
     };
     Ok((claim, crashed))

@@ -22,7 +22,6 @@ pub(crate) struct Lease {
 /// The facts of a run that has not ended.
 pub(super) struct Live {
     pub(super) id: RunId,
-    pub(super) workspace: WorkspaceId,
     pub(super) agent: AgentId,
     pub(super) thread: Option<ThreadId>,
     pub(super) turn: Option<TurnId>,
@@ -37,7 +36,8 @@ pub(super) struct Live {
     pub(super) verification: VerificationStatus,
 }
 
-const COLUMNS: &str = "id, workspace_id, agent_id, thread_id, turn_id, status, blocked, attempt, crashes, lease_owner, due_at,
+const COLUMNS: &str =
+    "id, agent_id, thread_id, turn_id, status, blocked, attempt, crashes, lease_owner, due_at,
     deadline_at, cancel_requested, verification_status";
 
 impl Live {
@@ -77,19 +77,18 @@ impl Live {
             |column: usize| Ok::<_, Error>(row.opt_int(column)?.map(Timestamp::from_millis));
         Ok(Self {
             id: row.parsed(0)?,
-            workspace: row.parsed(1)?,
-            agent: row.parsed(2)?,
-            thread: row.opt_text(3)?.map(|_| row.parsed(3)).transpose()?,
-            turn: row.opt_text(4)?.map(|_| row.parsed(4)).transpose()?,
-            status: row.parsed(5)?,
-            blocked: row.int(6)? != 0,
-            attempt: row.int(7)?,
-            crashes: row.int(8)?,
-            node: row.opt_text(9)?.map(Into::into),
-            due_at: optional(10)?,
-            deadline_at: optional(11)?,
-            cancel_requested: row.int(12)? != 0,
-            verification: row.parsed(13)?,
+            agent: row.parsed(1)?,
+            thread: row.opt_text(2)?.map(|_| row.parsed(2)).transpose()?,
+            turn: row.opt_text(3)?.map(|_| row.parsed(3)).transpose()?,
+            status: row.parsed(4)?,
+            blocked: row.int(5)? != 0,
+            attempt: row.int(6)?,
+            crashes: row.int(7)?,
+            node: row.opt_text(8)?.map(Into::into),
+            due_at: optional(9)?,
+            deadline_at: optional(10)?,
+            cancel_requested: row.int(11)? != 0,
+            verification: row.parsed(12)?,
         })
     }
 }

@@ -19,6 +19,4 @@ mod dequeue;
 mod keys;
 mod leases;
 mod simulation;
-#[path = "../../../tests/support/postgres.rs"]
-mod support;
 mod world;

@@ -92,7 +92,7 @@ impl Simulation {
         simulation
     }
 
-    fn tell(&mut self, what: String) {
+    fn tell(&mut self, what: &str) {
         let at = self.world.now;
         self.story.push(format!("{at} {what}"));
     }
@@ -175,10 +175,10 @@ impl Simulation {
                         run.status.text()
                     );
                     self.remember(start, run.id, admission.replayed);
-                    self.tell(told);
+                    self.tell(&told);
                 }
                 Err(Error::Refused(refusal)) => {
-                    self.tell(format!("a start is refused: {}", refusal.code.text()));
+                    self.tell(&format!("a start is refused: {}", refusal.code.text()));
                     assert_eq!(
                         refusal.retry_after.is_some(),
                         refusal.code == Code::QueueFull
@@ -215,7 +215,7 @@ impl Simulation {
             return;
         }
         let (start, run) = self.keys[self.dice.pick(&keys)].clone();
-        self.tell(format!("replay of {run}"));
+        self.tell(&format!("replay of {run}"));
         match self.world.admit(&start) {
             Ok(admission) => {
                 assert!(admission.replayed, "{run} was started again");
@@ -240,17 +240,17 @@ impl Simulation {
             _ => self.dice.below(6_000) as i64,
         };
         self.world.pass(millis);
-        self.tell(format!("{millis} ms pass"));
+        self.tell(&format!("{millis} ms pass"));
     }
 
     fn sweep(&mut self) {
-        self.tell("sweep".into());
+        self.tell("sweep");
         self.world.sweep();
     }
 
     fn cancel(&mut self) {
         if let Some(run) = self.seen.some_unfinished(&self.dice) {
-            self.tell(format!("cancel {run}"));
+            self.tell(&format!("cancel {run}"));
             self.world
                 .at(|session, cx| runs::cancel(session, cx, run))
                 .unwrap();
@@ -260,7 +260,7 @@ impl Simulation {
     fn change_limit(&mut self) {
         let workspace = *self.dice.pick(&self.workspaces);
         let limit = 1 + self.dice.below(5) as i64;
-        self.tell(format!("limit of {workspace} is {limit}"));
+        self.tell(&format!("limit of {workspace} is {limit}"));
         self.world.limit(workspace, limit);
     }
 
@@ -273,7 +273,7 @@ impl Simulation {
                 UserState::Locked,
                 UserState::Deactivated,
             ]);
-            self.tell(format!("{user} is {}", state.text()));
+            self.tell(&format!("{user} is {}", state.text()));
             self.world.state(user, state);
             return;
         }
@@ -285,7 +285,7 @@ impl Simulation {
             Some(Role::Member),
             Some(Role::Admin),
         ]);
-        self.tell(format!("{user} is {role:?} in {workspace}"));
+        self.tell(&format!("{user} is {role:?} in {workspace}"));
         self.world.member(workspace, user, role);
     }
 
@@ -294,18 +294,18 @@ impl Simulation {
         match self.dice.below(3) {
             0 => {
                 let agent = *self.dice.pick(&self.agents);
-                self.tell(format!("{agent} paused: {}", !on));
+                self.tell(&format!("{agent} paused: {}", !on));
                 self.world.pause_agent(agent, !on);
             }
             1 => {
                 let trigger = *self.dice.pick(&self.triggers);
-                self.tell(format!("{trigger} enabled: {on}"));
+                self.tell(&format!("{trigger} enabled: {on}"));
                 self.world.enable(trigger, on);
             }
             _ => {
                 let thread = *self.dice.pick(&self.threads);
                 let state = *self.dice.pick(&["open", "paused", "paused", "closed"]);
-                self.tell(format!("{thread} is {state}"));
+                self.tell(&format!("{thread} is {state}"));
                 self.world.thread_state(thread, state);
             }
         }
@@ -314,7 +314,7 @@ impl Simulation {
     /// What resuming a thread does: a fresh run for each turn that waits without one.
     fn resume_thread(&mut self) {
         let thread = *self.dice.pick(&self.threads);
-        self.tell(format!("resume {thread}"));
+        self.tell(&format!("resume {thread}"));
         self.world.thread_state(thread, "open");
         let name = thread.to_string();
         let waiting: Vec<_> = self
@@ -361,7 +361,7 @@ impl Simulation {
             ),
             _ => ("cost", "UPDATE workspaces SET daily_cost_cents = $1"),
         };
-        self.tell(format!("{what}: {cap:?}"));
+        self.tell(&format!("{what}: {cap:?}"));
         self.world.sql(sql, &[param]);
     }
 
@@ -371,7 +371,7 @@ impl Simulation {
             .world
             .at(|session, cx| runs::prune(session, cx, older, 20))
             .unwrap();
-        self.tell(format!("prune {pruned}"));
+        self.tell(&format!("prune {pruned}"));
         self.seen.prune(&self.world);
         let (seen, world) = (&self.seen, &self.world);
         self.keys
@@ -380,7 +380,7 @@ impl Simulation {
 
     /// Lets time pass with one good worker process: everything that was admitted comes to an end.
     fn wind_down(&mut self) {
-        self.tell("winding down".into());
+        self.tell("winding down");
         self.nodes.clear();
         self.add_node();
         for _ in 0..2_000 {

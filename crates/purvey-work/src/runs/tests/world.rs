@@ -1,6 +1,5 @@
 //! An organization in a store of its own, with a clock and a chance that tests set.
 
-use super::support::Schema;
 use crate::{
     access::Actor,
     clock::{Chance, Cx, Timestamp},
@@ -11,10 +10,11 @@ use crate::{
     model::{Definition, Role, Run, RunStatus, Scope, StepKind, UserState},
     runs::{self, Admission, Begun, By, CallOf, Claim, Lease, Outcome, Start, StepDone, Target},
     sql::{Param, Session, Store},
+    stage::postgres::Schema,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::{cell::RefCell, path::Path};
 
 /// A generator with a seed (SplitMix64): small, and the same everywhere.
 pub(super) struct Seeded(Mutex<u64>);
@@ -83,7 +83,7 @@ impl World {
                 *schema = Schema::fresh().unwrap();
                 Store::postgres(&schema.url()).unwrap()
             }
-            None => Store::in_memory().unwrap(),
+            None => Store::sqlite(Path::new(":memory:")).unwrap(),
         });
         let chance = Seeded::new(seed);
         let now = Timestamp::from_millis(NOON);

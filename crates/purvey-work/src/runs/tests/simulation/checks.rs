@@ -7,7 +7,7 @@ use crate::{
     id::{RunId, WorkspaceId},
     model::{RunStatus, StepState},
     runs::{
-        self, Claim,
+        Claim,
         tests::world::{Seeded, World},
     },
     sql::Param,

@@ -67,7 +67,7 @@ impl Simulation {
             self.seen.check_claim(&claim);
             let run = claim.lease.run;
             self.take_charges(run);
-            self.tell(format!(
+            self.tell(&format!(
                 "{name} claims {run} (attempt {})",
                 claim.lease.attempt
             ));
@@ -103,7 +103,7 @@ impl Simulation {
         match self.act(&mut held, well) {
             Ok(true) => self.nodes[node].held.push(held),
             Ok(false) => {}
-            Err(Error::LeaseLost) => self.tell(format!(
+            Err(Error::LeaseLost) => self.tell(&format!(
                 "{run} is lost to attempt {}",
                 held.claim.lease.attempt
             )),
@@ -126,7 +126,7 @@ impl Simulation {
                     self.settle(held, call, cost)?;
                     let result = json!([run, seq, lease.attempt]);
                     self.keep(held, &result)?;
-                    self.tell(format!("{run} has done step {seq} for {cost}"));
+                    self.tell(&format!("{run} has done step {seq} for {cost}"));
                     Ok(true)
                 }
                 6 => {
@@ -146,7 +146,7 @@ impl Simulation {
                         assert!(until.millis() - self.world.now.millis() <= 900_000);
                         assert!(until < held.claim.deadline);
                     }
-                    self.tell(format!("{run} is limited: {paused:?}"));
+                    self.tell(&format!("{run} is limited: {paused:?}"));
                     Ok(false)
                 }
                 _ => self.end(
@@ -266,7 +266,7 @@ impl Simulation {
             .cancel;
         let outcome = if asked { &Outcome::Cancelled } else { outcome };
         let status = self.world.finish(lease, outcome)?;
-        self.tell(format!("{} has {}", lease.run, status.text()));
+        self.tell(&format!("{} has {}", lease.run, status.text()));
         Ok(false)
     }
 
@@ -289,7 +289,7 @@ impl Simulation {
                     assert_eq!(renewal.cancel, to_cancel.contains(&lease.run));
                     if renewal.cancel {
                         self.world.finish(&lease, &Outcome::Cancelled).unwrap();
-                        self.tell(format!("{} is stopped", lease.run));
+                        self.tell(&format!("{} is stopped", lease.run));
                     } else {
                         self.nodes[node].held.push(held);
                     }
@@ -304,7 +304,7 @@ impl Simulation {
     pub(super) fn crash(&mut self) {
         let node = self.some_node();
         let Node { name, .. } = self.nodes.swap_remove(node);
-        self.tell(format!("{name} crashes"));
+        self.tell(&format!("{name} crashes"));
         self.add_node();
     }
 
@@ -312,7 +312,7 @@ impl Simulation {
     pub(super) fn hand_over(&mut self) {
         let node = self.some_node();
         let Node { name, held } = self.nodes.swap_remove(node);
-        self.tell(format!("{name} hands over"));
+        self.tell(&format!("{name} hands over"));
         for held in held {
             let lease = &held.claim.lease;
             match self
