@@ -115,7 +115,7 @@ fn a_page_stays_the_same_while_only_what_is_hidden_changes() {
                 catalog,
                 Collection,
                 &for_staff(collection("aaa", &["secret"])),
-            )
+            );
         },
         // What others see is named in what is hidden.
         &|catalog| {
@@ -123,7 +123,7 @@ fn a_page_stays_the_same_while_only_what_is_hidden_changes() {
                 catalog,
                 Collection,
                 &for_staff(collection("secret", &["saws"])),
-            )
+            );
         },
         // A visible document comes to a hidden Collection.
         &|catalog| put(catalog, Offering, &offering("a", &["tools", "secret"])),
@@ -233,6 +233,8 @@ proptest! {
         for n in 0..6 {
             put(&catalog, Collection, &decorated(Collection, n, &[], &[], 0));
         }
+        // Where nothing is hidden, the same record written again is a change.
+        put(&catalog, Offering, &json!({"id": "hidden", "name": "Hidden", "audience": ["others"]}));
         catalog.publish().unwrap();
         let callers = [&[][..], &["staff"], &["trade"]];
         let seen = |catalog: &Catalog| {

@@ -1,5 +1,5 @@
 //! Values of any length are counted as long as a request can ask for them, and what is counted fits the page.
-#![allow(clippy::unwrap_used, reason = "tests with helpers")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests with helpers")]
 
 mod catalog_support;
 

@@ -78,7 +78,7 @@ pub(crate) fn run(count: usize, hidden: bool, work: &Path) -> Outcome<()> {
     write_table(count, hidden, &table)?;
     let manifest = Manifest::parse_embedded(MANIFEST, &[("any.json", SCHEMA)])?;
     let data = work.join("data");
-    let source = Source::of(&table.to_string_lossy());
+    let source = Source::of(&table);
     let report = import(&data, &manifest, &[source], &ImportOptions::default(), &())?;
     eprintln!("{} records in {:.1} s", report.offerings, report.seconds);
     std::fs::remove_file(&table)?;

@@ -58,7 +58,7 @@ impl Ours {
             self.catalog
                 .resume(&Listing::Offerings, cursor, &self.access)
         };
-        let mut at = None;
+        let mut at: Option<String> = None;
         for _ in 0..before {
             let page = match &at {
                 None => first()?,

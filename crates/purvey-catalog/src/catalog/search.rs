@@ -261,7 +261,12 @@ impl Catalog {
                 let last = count.checked_sub(1).and_then(|at| hits.documents.get(at));
                 let last = last.ok_or(Error::NotFound)?;
                 let path = format!("{}/{path}", snapshot.manifest.endpoint_base());
-                self.next(snapshot, kind, *last, cursor, &path, &body())
+                // A continuation has it as it is written.
+                let request = match cursor.search.as_ref().map(|place| &place.request) {
+                    Some(Request::Inline(text)) => text.clone(),
+                    Some(Request::Kept(_)) | None => body(),
+                };
+                self.next(snapshot, kind, *last, cursor, &path, &request)
             })?;
         if languages.is_empty() {
             languages.push(snapshot.manifest.language().clone());
