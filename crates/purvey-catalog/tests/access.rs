@@ -452,3 +452,46 @@ fn the_manifest_says_where_authentication_counts() {
         ["/auth_expands"]
     );
 }
+
+#[test]
+fn what_is_hidden_meanwhile_changes_no_order_of_relevance() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let named = |id: &str, name: &str| json!({"id": id, "name": name});
+    put(&catalog, Offering, &named("a", "alpha alpha beta"));
+    put(&catalog, Offering, &named("b", "alpha beta beta"));
+    for n in 0..3 {
+        put(&catalog, Offering, &named(&format!("p{n}"), "alpha"));
+    }
+    for n in 0..6 {
+        put(&catalog, Offering, &named(&format!("h{n}"), "beta"));
+    }
+    catalog.publish().unwrap();
+    let search = || {
+        let body = json!({"odp_version": "1.0", "query": "alpha beta", "limit": 1});
+        let page = catalog.search_offerings(&SearchRequest {
+            request: OfferingSearchRequest::validate(body).unwrap(),
+            representation: Terse,
+            accept_language: AcceptLanguage::default(),
+            access: Access::public(),
+        });
+        let (ids, next) = read(&page.unwrap());
+        (ids, next.unwrap())
+    };
+    // Alpha is the rarer word.
+    let (first, cursor) = search();
+    assert_eq!(first, ["a"]);
+    for n in 0..6 {
+        let hidden = with(
+            named(&format!("h{n}"), "beta"),
+            "audience",
+            json!(["staff"]),
+        );
+        put(&catalog, Offering, &hidden);
+    }
+    catalog.publish().unwrap();
+    // Now beta is, but what was begun goes on as it was.
+    assert_eq!(search().0, ["b"]);
+    let page = catalog.resume_search_offerings(&cursor, &Access::public());
+    assert_eq!(read(&page.unwrap()), (vec!["b".to_owned()], None));
+}

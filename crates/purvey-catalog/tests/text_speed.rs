@@ -12,7 +12,7 @@ mod text_common;
 
 use purvey_catalog::fs::Durability;
 use purvey_catalog::search::{Bitset, TextMatch};
-use purvey_catalog::text::{Analyzer, Prepared, TextIndex, TextSearch, TextWriter};
+use purvey_catalog::text::{Analyzer, Prepared, TextIndex, TextWriter};
 use std::hint::black_box;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -219,7 +219,7 @@ fn counted() {
     let config = config("en", &[3.0, 1.0]);
     let index = Arc::new(TextIndex::open(&dir.join("a.text")).unwrap());
     let all = Bitset::full(index.documents());
-    let search = TextSearch::new(vec![index], &config);
+    let search = text_common::search(index, &config);
     let peer = load(&dir.join("plain"));
     let searcher = peer.reader().unwrap().searcher();
     let parser = parser(&peer);
@@ -279,7 +279,7 @@ fn speed() {
         memory("RssAnon").saturating_sub(before),
     );
     let all = Bitset::full(index.documents());
-    let search = TextSearch::new(vec![index], &config);
+    let search = text_common::search(index, &config);
     let plain_dir = dir.join("plain");
     if !plain_dir.exists() {
         save(&plain(&packages), &plain_dir);

@@ -2,11 +2,12 @@
 
 use super::Snapshot;
 use crate::search::{Hits, Order, Trace};
+use crate::text::WordMatch;
 use purvey_odp::request::OfferingSearchRequest;
 use serde::Serialize;
 use std::time::Instant;
 
-/// How a `search-offerings` was answered. Its shape can be logged: neither the text nor a value that was searched for is in it.
+/// How a `search-offerings` was answered. Its shape can be logged: neither the text nor a value that was searched for is in it, save for [`words`](Self::words).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -18,6 +19,9 @@ pub struct Explanation {
     pub order: Vec<String>,
     /// Whether there was text.
     pub has_query: bool,
+    /// The words of the text as they were understood; only where a caller asked for an explanation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<WordMatch>,
     /// Each Filter Expression as `filter operator`, in the order of the request.
     pub filters: Vec<String>,
     /// `members`, or `descendants` too, of a Collection.
@@ -64,6 +68,7 @@ impl Explanation {
                     .collect(),
             },
             has_query: request.query().is_some(),
+            words: Vec::new(),
             filters: filters
                 .map(|filter| format!("{} {}", filter.id(), filter.operator()))
                 .collect(),

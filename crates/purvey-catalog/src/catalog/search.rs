@@ -62,7 +62,7 @@ impl Catalog {
         })
     }
 
-    /// How a `search-offerings` is answered now, and where the time goes. Nothing is continued from it, but it does all the work of the page.
+    /// How a `search-offerings` is answered now, how its text was understood, and where the time goes. Nothing is continued from it, but it does all the work of the page.
     ///
     /// # Errors
     /// As [`search_offerings`](Self::search_offerings).
@@ -70,7 +70,16 @@ impl Catalog {
         &self,
         request: &SearchRequest<OfferingSearchRequest>,
     ) -> Result<Explanation, Error> {
-        Ok(self.search_offerings_explained(request)?.1)
+        let limit = request.request.limit();
+        self.answer_first(&request.access, |snapshot| {
+            let cursor = first(Operation::SearchOfferings, request, limit, snapshot);
+            let (_, mut explanation) = self.offerings(snapshot, &request.request, &cursor)?;
+            let texts = texts(snapshot, ResourceType::Offering, request.request.query())?;
+            if let Some(texts) = texts {
+                explanation.words = texts.query()?.words()?;
+            }
+            Ok(explanation)
+        })
     }
 
     /// The page that a continuation of `search-offerings` names. The sequence is that of the first page, whatever was written since (ODP §3); there are no

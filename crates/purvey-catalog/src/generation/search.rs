@@ -3,7 +3,7 @@
 use super::{Generation, Part, slot};
 use crate::Error;
 use crate::search::{Bitset, FilterCache, Members, SearchIndex, SearchSegment};
-use crate::text::{TextConfig, TextSearch};
+use crate::text::{TextConfig, TextSearch, TextSegment};
 use parking_lot::Mutex;
 use purvey_odp::identity::ResourceType;
 use std::collections::{HashSet, VecDeque};
@@ -17,20 +17,9 @@ const SCOPES_BYTES: usize = 16 << 20;
 #[derive(Default)]
 pub(super) struct Lazy {
     indexes: [Mutex<Option<Arc<SearchIndex>>>; 2],
-    /// Of all documents, the dead too: views have that of their generation.
-    texts: Arc<[Mutex<Option<Arc<TextSearch>>>; 2]>,
+    texts: [Mutex<Option<Arc<TextSearch>>>; 2],
     /// Scopes by what they are, the oldest first.
     scopes: Mutex<VecDeque<(Scope, Arc<Members>)>>,
-}
-
-impl Lazy {
-    /// That of a view of the same generation.
-    pub(super) fn of_view(&self) -> Self {
-        Self {
-            texts: Arc::clone(&self.texts),
-            ..Self::default()
-        }
-    }
 }
 
 /// Documents that a search can be confined to.
@@ -89,7 +78,7 @@ impl Generation {
         })
     }
 
-    /// The texts of a kind, searchable.
+    /// The texts of a kind, searchable; what is dead or hidden here has no part in any score.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for segments that were written without a text index.
@@ -102,9 +91,12 @@ impl Generation {
         if let Some(search) = &*known {
             return Ok(Arc::clone(search));
         }
-        let segments = self.parts[slot(kind)].iter().map(|part| {
+        let unscored = self.unscored(kind);
+        let segments = self.parts[slot(kind)].iter().zip(&unscored);
+        let segments = segments.map(|(part, dead)| {
             let text = part.segment.text().map(Arc::clone);
-            text.ok_or_else(|| part.segment.lacks("it has no text index"))
+            let text = text.ok_or_else(|| part.segment.lacks("it has no text index"))?;
+            Ok(TextSegment::new(text, dead))
         });
         let segments: Result<Vec<_>, Error> = segments.collect();
         let search = Arc::new(TextSearch::new(segments?, config));

@@ -38,6 +38,8 @@ pub(super) struct Sight {
     manifest: Arc<Manifest>,
     /// Collections that exist and are not seen.
     hidden: HashSet<String>,
+    /// The dead of each part without what is hidden only since the first page.
+    dead_before: [Vec<Arc<RoaringBitmap>>; 2],
 }
 
 /// The views of a generation that were asked for, the last used last.
@@ -127,6 +129,15 @@ impl Generation {
         Arc::clone(found)
     }
 
+    /// The dead of each part that have no part in scores. What was hidden since the first page has: were it left out, the order would be another than that in which
+    /// the first page left off.
+    pub(super) fn unscored(&self, kind: ResourceType) -> Vec<Arc<RoaringBitmap>> {
+        match &self.sight {
+            Some(sight) => sight.dead_before[slot(kind)].clone(),
+            None => dead(&self.parts[slot(kind)]),
+        }
+    }
+
     /// The columns to search in: those of the segment, in a view without values that name hidden Collections.
     ///
     /// # Errors
@@ -158,6 +169,7 @@ impl Generation {
         for part in parts.iter_mut().flatten() {
             part.bury(part.hidden(access));
         }
+        let dead_before = [dead(&parts[0]), dead(&parts[1])];
         if now.number() != self.number() {
             for ((parts, old), new) in parts.iter_mut().zip(&self.parts).zip(&now.parts) {
                 bury_hidden_since(parts, newer(old, new), access);
@@ -184,11 +196,15 @@ impl Generation {
             sight: Some(Sight {
                 manifest: Arc::clone(manifest),
                 hidden,
+                dead_before,
             }),
-            lazy: self.lazy.of_view(),
             ..Self::new(self.head.clone(), self.meta.clone(), parts)
         }
     }
+}
+
+fn dead(parts: &[Part]) -> Vec<Arc<RoaringBitmap>> {
+    parts.iter().map(|part| Arc::clone(&part.dead)).collect()
 }
 
 /// The segments of a newer generation that an older one has not. What a segment that both have hides is hidden in both.

@@ -1,8 +1,9 @@
 //! From the texts of a document to what is indexed.
 
 use super::TextConfig;
+use super::numbers::{Number, PARTS, unhyphenated};
 use super::stems::Stems;
-use super::words::{Word, cut, normalise, words};
+use super::words::{Word, cut, fold, normalise, words};
 use parking_lot::Mutex;
 use tantivy::schema::Field;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
@@ -74,6 +75,8 @@ fn encode(stems: &mut Stems, texts: &[&str]) -> String {
         let normalised = normalise(text);
         let words = words(&normalised);
         let is_name = words.len() <= NAME_WORDS;
+        let mut number: Option<Number<'_, '_>> = None;
+        let mut part = 0;
         for (at, word) in words.iter().enumerate() {
             if word.unspaced {
                 encode_run(&mut out, word.text);
@@ -81,14 +84,29 @@ fn encode(stems: &mut Stems, texts: &[&str]) -> String {
             }
             out.push(NEXT);
             put_forms(&mut out, stems, word.text);
+            if let Some(marked) = word.marked {
+                put(&mut out, &fold(marked));
+            }
             if let Some(next) = words.get(at + 1)
-                && (next.linked || is_name)
+                && (next.linked() || is_name)
                 && word.joins(next)
             {
                 put_forms(&mut out, stems, cut(&[word.text, next.text].concat()));
             }
             if let Some(whole) = compound(&words, at) {
                 put_forms(&mut out, stems, cut(&join(whole)));
+            }
+            if let Some((_, whole)) = unhyphenated(&words, at) {
+                put(&mut out, &whole);
+            }
+            part += 1;
+            if number.as_ref().is_none_or(|number| part == number.len()) {
+                (number, part) = (Number::at(&words, at), 0);
+            }
+            if let Some(number) = &number {
+                for end in part + 2..=number.len().min(part + PARTS) {
+                    put(&mut out, &number.spelled(part..end));
+                }
             }
         }
     }
@@ -110,17 +128,19 @@ fn encode_run(out: &mut String, run: &str) {
 }
 
 fn put_forms(out: &mut String, stems: &mut Stems, word: &str) {
-    stems.forms(word, |form| {
-        out.push(SAME);
-        out.push_str(form);
-    });
+    stems.forms(word, |form| put(out, form));
+}
+
+fn put(out: &mut String, form: &str) {
+    out.push(SAME);
+    out.push_str(form);
 }
 
 /// The words of the compound that begins at a word, when they are three or more and can be joined.
 pub(super) fn compound<'a, 'w>(words: &'a [Word<'w>], at: usize) -> Option<&'a [Word<'w>]> {
-    let first = words.get(at).filter(|word| !word.linked)?;
+    let first = words.get(at).filter(|word| !word.linked())?;
     let rest = words.get(at + 1..)?;
-    let linked = rest.iter().take_while(|word| word.linked).count();
+    let linked = rest.iter().take_while(|word| word.linked()).count();
     let whole = words.get(at..=at + linked)?;
     let joins = whole.len() > 2
         && !first.unspaced

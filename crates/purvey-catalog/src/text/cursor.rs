@@ -3,12 +3,13 @@
 use super::index::{Part, PartField};
 use super::lengths::{Lengths, MOST};
 use super::plan::Kind;
+use super::prefix::PartBegun;
 use super::search::TextSearch;
 use super::set::Set;
 use std::io;
 use tantivy::postings::{BlockSegmentPostings, Postings, SegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, InvertedIndexReader, TERMINATED};
+use tantivy::{DocSet, TERMINATED};
 
 /// Where a form is: in a field of a part.
 pub(super) struct Spot {
@@ -16,21 +17,6 @@ pub(super) struct Spot {
     pub(super) factor: f32,
     pub(super) kind: Kind,
     pub(super) info: TermInfo,
-}
-
-/// Hands over the documents of a form, block by block.
-pub(super) fn each_block(
-    inverted: &InvertedIndexReader,
-    info: &TermInfo,
-    mut take: impl FnMut(&[u32]),
-) -> io::Result<()> {
-    let option = IndexRecordOption::Basic;
-    let mut block = inverted.read_block_postings_from_terminfo(info, option)?;
-    while block.block_len() > 0 {
-        take(block.docs());
-        block.advance();
-    }
-    Ok(())
 }
 
 /// A word of a query in a part: the documents that have any of its forms in any field, and those that have only completions of it.
@@ -70,10 +56,8 @@ impl Bound {
 pub(super) struct Completed<'q> {
     /// For each field the documents that have one there.
     pub(super) sets: &'q [Set],
-    /// What one counts in a field of weight 1, as a share of the most that any form may count.
+    /// What one counts, when its [`share`](TextSearch::completed) is 1.
     pub(super) worth: f32,
-    /// For each field what one counts that occurs without end.
-    weights: Vec<f32>,
     /// What no document exceeds.
     pub(super) most: f32,
 }
@@ -135,21 +119,13 @@ impl<'q> Word<'q> {
     }
 
     /// Lets completions count too.
-    pub(super) fn complete(&mut self, search: &TextSearch, sets: &'q [Set], cost: u64, worth: f32) {
-        let weights = search.weights.iter().map(|weight| worth * weight * MOST);
-        let weights: Vec<f32> = weights.collect();
-        let highest = search.lengths.iter().map(|lengths| lengths.highest(1));
+    pub(super) fn complete(&mut self, search: &TextSearch, begun: &'q PartBegun, worth: f32) {
         self.completed = Some(Completed {
-            most: weights
-                .iter()
-                .zip(highest)
-                .map(|(w, share)| w * share)
-                .sum(),
+            sets: &begun.fields,
             worth,
-            weights,
-            sets,
+            most: worth * search.completed_most(),
         });
-        self.cost += cost;
+        self.cost += begun.cost;
     }
 
     /// What the word counts in a document; nothing when none of its forms is there. Documents must be asked for in ascending order. Fields are passed over in which it
@@ -174,6 +150,16 @@ impl<'q> Word<'q> {
             best = best.max(source.score());
         }
         Ok(is_there.then_some(total + best))
+    }
+
+    /// Goes back to the first document.
+    pub(super) fn rewind(&mut self) {
+        for source in &mut self.sources {
+            source.block = None;
+            source.doc = TERMINATED;
+            source.bound = None;
+            source.places = None;
+        }
     }
 
     /// The sources in a field that stand at a document.
@@ -204,17 +190,8 @@ impl Completed<'_> {
         doc: u32,
         is_in: impl Fn(usize) -> bool,
     ) -> Option<f32> {
-        let mut found = None;
-        for (number, weight) in self.weights.iter().enumerate() {
-            if is_in(number)
-                && let Some(field) = part.fields.get(number)
-                && let Some(lengths) = search.lengths.get(number)
-            {
-                let share = lengths.share(1, field.lengths.fieldnorm_id(doc));
-                found = Some(found.unwrap_or(0.0) + weight * share);
-            }
-        }
-        found
+        let share = search.completed(part, doc, is_in)?;
+        Some(self.worth * share)
     }
 }
 

@@ -8,11 +8,14 @@ use super::recent::Recent;
 use crate::Error;
 use crate::fs::{Durability, TEMPORARY, beside};
 use crate::segment::codec::{Decoder, Frame, corrupt, put_text};
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::thread::{self, ThreadId};
 use tantivy::directory::OwnedBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -23,6 +26,13 @@ const FRAME: Frame = Frame {
 const HEADER_BYTES: u64 = 16;
 const FOOTER_BYTES: u64 = 40;
 const BLOCK: usize = 4096;
+
+/// Memory for what was read lately, in bytes, where an eighth of the file is not less.
+const RECENT_BYTES: u64 = 32 << 20;
+/// Memory that what was read takes beside its bytes, about: the rest of its blocks, an entry.
+const RECENT_EXTRA: usize = BLOCK + 128;
+/// What is read at once by those who read on and on.
+const AHEAD_BYTES: u64 = 256 << 10;
 
 /// What is in a file.
 #[derive(Debug, Default)]
@@ -197,7 +207,18 @@ pub(super) struct Blocks {
     /// Where the files end.
     end: u64,
     sums: Vec<u32>,
-    recent: Recent,
+    recent: Recent<Range<u64>, OwnedBytes>,
+    /// What threads that read on and on have read ahead, and where it begins.
+    ahead: Mutex<HashMap<ThreadId, (u64, OwnedBytes)>>,
+}
+
+/// While it exists, its thread reads more than it is asked for.
+pub(super) struct Ahead<'a>(&'a Blocks);
+
+impl Drop for Ahead<'_> {
+    fn drop(&mut self) {
+        self.0.ahead.lock().remove(&thread::current().id());
+    }
 }
 
 impl Blocks {
@@ -236,7 +257,8 @@ impl Blocks {
             file,
             len,
             end,
-            recent: Recent::for_file(len),
+            recent: Recent::new((len / 8).min(RECENT_BYTES) as usize),
+            ahead: Mutex::default(),
             sums: sums.iter().map(|sum| u32::from_le_bytes(*sum)).collect(),
         };
         Ok((blocks, table))
@@ -259,6 +281,9 @@ impl Blocks {
             let message = "a place is named that is not there";
             return Err(io::Error::new(ErrorKind::InvalidData, message));
         }
+        if let Some(bytes) = self.read_on(range)? {
+            return Ok(bytes);
+        }
         if let Some(bytes) = self.recent.get(range) {
             return Ok(bytes);
         }
@@ -266,8 +291,38 @@ impl Blocks {
         let start = (range.start - begin) as usize;
         let bytes =
             OwnedBytes::new(blocks).slice(start..start + (range.end - range.start) as usize);
-        self.recent.put(range.clone(), bytes.clone());
+        let size = bytes.len() + RECENT_EXTRA;
+        self.recent.put(range.clone(), bytes.clone(), size);
         Ok(bytes)
+    }
+
+    /// From now on this thread reads what follows each other.
+    pub(super) fn read_ahead(&self) -> Ahead<'_> {
+        let nothing = (0, OwnedBytes::empty());
+        self.ahead.lock().insert(thread::current().id(), nothing);
+        Ahead(self)
+    }
+
+    /// Reads a range where this thread reads ahead.
+    fn read_on(&self, range: &Range<u64>) -> io::Result<Option<OwnedBytes>> {
+        let thread = thread::current().id();
+        let ahead = self.ahead.lock().get(&thread).cloned();
+        let Some((begin, bytes)) = ahead else {
+            return Ok(None);
+        };
+        let end = begin + bytes.len() as u64;
+        let (begin, bytes) = if begin <= range.start && range.end <= end {
+            (begin, bytes)
+        } else {
+            let end = range.end.max(range.start + AHEAD_BYTES).min(self.end);
+            let (read, begin) = self.read_blocks(&(range.start..end))?;
+            let bytes = OwnedBytes::new(read);
+            let ahead = (begin, bytes.clone());
+            self.ahead.lock().insert(thread, ahead);
+            (begin, bytes)
+        };
+        let slice = (range.start - begin) as usize..(range.end - begin) as usize;
+        Ok(Some(bytes.slice(slice)))
     }
 
     /// Reads and checks the blocks that a range touches; tells where they begin.

@@ -2,12 +2,14 @@
 
 use super::directory::Packed;
 use super::facts::Facts;
-use super::file::{Blocks, PartEntry};
+use super::file::{Ahead, Blocks, PartEntry};
+use super::prefix::{self, Begun};
+use super::recent::Recent;
 use crate::Error;
 use crate::segment::codec::corrupt;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tantivy::directory::error::OpenReadError;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::query::Bm25Weight;
@@ -21,6 +23,8 @@ pub struct TextIndex {
     config: u64,
     documents: u32,
     pub(super) parts: Vec<Part>,
+    /// By beginning.
+    pub(super) prefixes: Recent<String, Arc<Begun>>,
 }
 
 /// Every part but the last has a multiple of so many documents, so that parts of bitmaps are whole words.
@@ -37,6 +41,7 @@ pub(super) struct Part {
 pub(super) struct PartField {
     pub(super) inverted: Arc<InvertedIndexReader>,
     pub(super) lengths: FieldNormReader,
+    total: OnceLock<u64>,
     /// Forms in a document, on average.
     pub(super) average: f32,
     /// How well the blocks of postings were rated when they were written.
@@ -53,13 +58,17 @@ impl PartField {
             rating: Bm25Weight::for_one_term(1, 2, average),
             average,
             inverted,
+            total: OnceLock::new(),
             facts: Facts::default(),
         })
     }
 
-    /// Forms in all documents.
-    pub(super) fn forms(&self) -> u64 {
-        self.inverted.total_num_tokens()
+    /// The lengths of all documents, as they are kept, added up.
+    pub(super) fn total(&self) -> u64 {
+        *self.total.get_or_init(|| {
+            let docs = 0..self.lengths.num_docs();
+            docs.map(|doc| u64::from(self.lengths.fieldnorm(doc))).sum()
+        })
     }
 }
 
@@ -75,6 +84,7 @@ impl TextIndex {
             config: table.config,
             documents: 0,
             parts: Vec::new(),
+            prefixes: Recent::new(0),
         };
         for entry in table.parts {
             let documents = entry.documents;
@@ -86,6 +96,7 @@ impl TextIndex {
             let sum = index.documents.checked_add(documents);
             index.documents = sum.ok_or_else(|| corrupt(path, "its table is damaged"))?;
         }
+        index.prefixes = Recent::new(prefix::budget(index.documents));
         Ok(index)
     }
 
@@ -131,6 +142,11 @@ impl TextIndex {
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn verify(&self) -> Result<(), Error> {
         self.blocks.verify()
+    }
+
+    /// From now on this thread reads what follows each other.
+    pub(super) fn read_ahead(&self) -> Ahead<'_> {
+        self.blocks.read_ahead()
     }
 
     /// What an error of reading means.

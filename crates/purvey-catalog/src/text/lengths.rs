@@ -23,11 +23,12 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub(super) fn new(forms: u64, documents: u64) -> Self {
-        let average = if forms == 0 {
+    /// Of so many documents, with the lengths of all added up.
+    pub(super) fn new(total: u64, documents: u64) -> Self {
+        let average = if total == 0 {
             1.0
         } else {
-            (forms as f64 / documents as f64) as f32
+            (total as f64 / documents as f64) as f32
         };
         let norms = std::array::from_fn(|code| {
             let length = FieldNormReader::id_to_fieldnorm(code as u8);

@@ -6,27 +6,37 @@
 //! **Words.** Text is lower-cased and brought into one compatible form (NFKC). Words are runs of letters, digits and their marks, of at most [`WORD_CHARS`]
 //! characters. Accents do not count, nor do the spellings of `ß`, `æ`, `œ`, `ø`, `ł`, `đ`, `þ` and kin. In a language with a stemmer a word also stands for its stem. Scripts
 //! without spaces between words (Chinese, Japanese, Korean, Thai and others) are taken as single characters and pairs of neighbours.
-//! Neighbours that only connectors lie between (`-_./@:` and apostrophes), and neighbours in a text of at most four words, can be found as one word too: `left-pad`, `Left Pad`
-//! and `leftpad` find each other.
+//! Neighbours that only connectors lie between (`-_./@:` and apostrophes), and neighbours in a text of at most four words, can be found as one word too, if one of them has a letter: `left-pad`,
+//! `Left Pad` and `leftpad` find each other.
 //!
-//! **Queries.** A query is data and has no operators. Every one of its first [`QUERY_WORDS`] distinct words must be in some field; the last may be the beginning of a word there, from
-//! [`PREFIX_CHARS`] characters on: one of its 64 most frequent completions, out of the first 65,536 in the order of their bytes. Stop words of the language are passed over, unless there is nothing else. A query without words matches nothing.
+//! **Numbers.** Numbers that connectors tie are one number of several parts, whatever ties them: `1.2.3`, `2024-01-15`. Letters before its first part are no part of it: `v1.2.3` and
+//! `1.2.3` find each other, and so do `python3.11` and `Python 3.11`. A query's number must be there as it is, alone or within a longer one (`1.2` and `2.3`, not `1.3`, in `1.2.3`); four parts at a
+//! time are looked for. Numbers that hyphens alone tie are one word too: `555-1234` and `5551234` find each other.
 //!
-//! **Scores.** A word counts its rareness (that of its most frequent form in any field, or of its most frequent completion if it is nowhere itself, `ln(1 + (N - n + 0.5) / (n + 0.5))`) times the sum over the fields of the field's weight times
-//! `2.2 f / (f + 1.2 (0.25 + 0.75 l / a))`, `f` being how often it occurs there, `l` the field's length in indexed forms and `a` the average length: BM25. Of several forms in one field the best counts; a
-//! stem counts 0.8 and a word that is written as one with its neighbour 0.6 of the word itself. Where the last word is nowhere, what it is the beginning of counts 0.5, as if it occurred once. Neighbours of the query that are neighbours in a field add a quarter of the sum of their rareness times
-//! the field's weight. Statistics are those of all segments, dead documents among them until a merge drops them.
+//! **Marks.** Two plus signs after a word, a number sign after a single letter and a full stop before a word make another word of it: `c++`, `c#`, `.net`. Asked for with its mark a word is found only
+//! with it; without, with any and with none. A full stop that ties two words of a query (`asp.net`) asks for nothing.
+//!
+//! **Queries.** A query is data and has no operators; its first [`QUERY_CHARS`] characters count. Every one of its first [`QUERY_WORDS`] distinct words must be in some field; the last, unless it is a number of several
+//! parts, may be the beginning of a word there, from [`PREFIX_CHARS`] characters on: of any such word, however many there are. Stop words of the language are passed over, unless there is nothing else. A query without words matches nothing.
+//!
+//! **Scores.** Let `N` be the documents that the caller sees, and `n` those of them that have a word's most frequent form in the field where most have it. The word counts its rareness `ln(1 + (N - n + 0.5) / (n + 0.5))` times the sum over the fields of the field's weight times
+//! `2.2 f / (f + 1.2 (0.25 + 0.75 l / a))`, `f` being how often it occurs there, `l` the field's length in indexed forms (from 40 on rounded down, by a ninth at most) and `a` the average length in what the caller sees: BM25. Of several forms in one field the best counts; a
+//! stem counts 0.8 and a word that is written as one with its neighbour 0.6 of the word itself. Where none of the last word's forms is, what it is the beginning of counts 0.5, as if it occurred once, and as rare as all that begins so: `n` is then the documents that
+//! have any such word, if they are more. Neighbours of the query that are neighbours in a field add a quarter of the sum of their rareness times
+//! the field's weight. Nothing that is dead or hidden from the caller has a part in any of this.
 
 mod analyzer;
 mod completions;
 mod cursor;
 mod directory;
-mod expand;
 mod facts;
 mod file;
 mod index;
 mod lengths;
+mod numbers;
 mod plan;
+mod prefix;
+mod query;
 mod recent;
 mod search;
 mod set;
@@ -40,7 +50,8 @@ mod writer;
 
 pub use analyzer::{Analyzer, Prepared};
 pub use index::TextIndex;
-pub use search::{TextQuery, TextSearch};
+pub use query::{TextQuery, WordMatch};
+pub use search::{TextSearch, TextSegment};
 pub use writer::TextWriter;
 
 use purvey_odp::language::LanguageTag;
@@ -52,11 +63,14 @@ pub const WORD_CHARS: usize = 128;
 /// Distinct words of a query that count; further ones are passed over.
 pub const QUERY_WORDS: usize = 32;
 
+/// Characters of a query that count; further ones are passed over.
+pub const QUERY_CHARS: usize = 2_048;
+
 /// Characters from which on the last word of a query may be the beginning of a word.
 pub const PREFIX_CHARS: usize = 3;
 
 /// Changes when the same text yields other words than before.
-const ANALYSIS: u64 = 1;
+const ANALYSIS: u64 = 2;
 
 /// How text is indexed and weighed.
 #[derive(Clone, Debug)]

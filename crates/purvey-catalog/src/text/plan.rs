@@ -1,18 +1,17 @@
 //! What a query asks for, before any index is looked at.
 
 use super::analyzer::{compound, join};
+use super::numbers::{Number, PARTS, unhyphenated};
 use super::stems::Stems;
-use super::words::{Word, cut, normalise, words};
-use super::{PREFIX_CHARS, QUERY_WORDS};
+use super::words::{Word, cut, fold, normalise, words};
+use super::{PREFIX_CHARS, QUERY_CHARS, QUERY_WORDS};
+use std::borrow::Cow;
 
 /// What a stem counts, when the word itself counts 1.
 const STEM: f32 = 0.8;
 
 /// What a word counts that is written as one with its neighbour.
 const JOINED: f32 = 0.6;
-
-/// What a completion counts.
-pub(super) const COMPLETION: f32 = 0.5;
 
 /// A word that must be in some field.
 #[derive(Clone, Debug)]
@@ -41,24 +40,46 @@ pub(super) enum Kind {
     Own,
     /// For the words of the query from one number through another, written as one.
     Joined(usize, usize),
-    /// As what the last word begins.
-    Completion,
 }
 
-/// A word of the query, or one character or pair of an unspaced run.
+impl Kind {
+    /// What the form counts, when the word itself counts 1.
+    fn factor(self) -> f32 {
+        match self {
+            Self::Own => 1.0,
+            Self::Joined(..) => JOINED,
+        }
+    }
+}
+
+/// What a query asks for at one place.
 struct Unit<'a> {
-    text: &'a str,
+    text: Cow<'a, str>,
     position: u32,
-    /// Its place among the words; nothing for pieces of runs.
-    word: Option<usize>,
+    source: Source,
     is_stop_word: bool,
+}
+
+/// Where a unit comes from.
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    /// The word with this place among the words.
+    Word(usize),
+    /// The word with this place and its marks.
+    Marked(usize),
+    /// The number whose parts are the words from one place to another, or some of its parts.
+    Number(usize, usize),
+    /// A character or a pair of a run.
+    Run,
 }
 
 /// The words that a query wants, in their order.
 pub(super) fn plan(stems: &mut Stems, query: &str) -> Vec<Wanted> {
-    let normalised = normalise(query);
+    let end = query.char_indices().nth(QUERY_CHARS).map(|(end, _)| end);
+    let normalised = normalise(query.get(..end.unwrap_or(query.len())).unwrap_or(query));
     let words = words(&normalised);
     let units = units(stems, &words);
+    let asked = Asked::new(&words, &units);
     let has_others = units.iter().any(|unit| !unit.is_stop_word);
     let mut wanted: Vec<Wanted> = Vec::new();
     for (number, unit) in units.iter().enumerate() {
@@ -68,44 +89,82 @@ pub(super) fn plan(stems: &mut Stems, query: &str) -> Vec<Wanted> {
         if unit.is_stop_word && has_others {
             continue;
         }
-        let mut next = want(stems, &words, unit, number);
-        let exact = next.forms.first().filter(|form| form.kind == Kind::Own);
+        let forms = asked.forms(stems, unit);
+        let exact = forms.first().filter(|form| form.kind == Kind::Own);
         let Some(exact) = exact else {
             continue;
         };
-        if number + 1 == units.len()
-            && unit.word.is_some()
-            && exact.text.chars().count() >= PREFIX_CHARS
-        {
-            next.prefix = Some(exact.text.clone());
-        }
         // The same word again wants nothing more, and as a prefix less.
         if wanted
             .iter()
-            .all(|known| known.forms.first() != next.forms.first())
+            .any(|known| known.forms.first() == forms.first())
         {
-            wanted.push(next);
+            continue;
         }
+        let is_word = matches!(unit.source, Source::Word(_) | Source::Marked(_));
+        let may_go_on =
+            number + 1 == units.len() && is_word && exact.text.chars().count() >= PREFIX_CHARS;
+        wanted.push(Wanted {
+            prefix: may_go_on.then(|| exact.text.clone()),
+            forms,
+            position: unit.position,
+            number,
+        });
     }
     wanted
 }
 
 fn units<'a>(stems: &mut Stems, words: &[Word<'a>]) -> Vec<Unit<'a>> {
     let mut units = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        if word.unspaced {
-            pieces(&mut units, word);
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if let Some(number) = Number::at(words, at) {
+            // The letters of a version say nothing; others are a word with the digits after them.
+            if !matches!(number.letters(), "" | "v") {
+                units.push(unit(word, Source::Word(at)));
+            }
+            parts(&mut units, word, &number, at);
+            at += number.len();
             continue;
         }
-        let in_compound = word.linked || words.get(at + 1).is_some_and(|next| next.linked);
-        units.push(Unit {
-            text: word.text,
-            position: word.position,
-            word: Some(at),
-            is_stop_word: !in_compound && stems.is_stop_word(word.text),
-        });
+        if word.unspaced {
+            pieces(&mut units, word);
+        } else if let Some(marked) = word.marked.filter(|_| word.insists()) {
+            units.push(Unit {
+                text: fold(marked),
+                ..unit(word, Source::Marked(at))
+            });
+        } else {
+            let in_compound = word.linked() || words.get(at + 1).is_some_and(Word::linked);
+            units.push(Unit {
+                is_stop_word: !in_compound && stems.is_stop_word(word.text),
+                ..unit(word, Source::Word(at))
+            });
+        }
+        at += 1;
     }
     units
+}
+
+fn unit<'a>(word: &Word<'a>, source: Source) -> Unit<'a> {
+    Unit {
+        text: word.text.into(),
+        position: word.position,
+        source,
+        is_stop_word: false,
+    }
+}
+
+/// A number; of a long one so many parts as are taken together, again and again.
+fn parts<'a>(units: &mut Vec<Unit<'a>>, word: &Word<'a>, number: &Number<'_, '_>, at: usize) {
+    let together = number.len().min(PARTS);
+    for first in 0..=number.len() - together {
+        units.push(Unit {
+            text: number.spelled(first..first + together).into(),
+            position: word.position + first as u32,
+            ..unit(word, Source::Number(at, at + number.len() - 1))
+        });
+    }
 }
 
 /// The pairs of a run, or its only character.
@@ -114,78 +173,114 @@ fn pieces<'a>(units: &mut Vec<Unit<'a>>, run: &Word<'a>) {
     let ends = starts.iter().skip(2).copied().chain([run.text.len()]);
     for ((start, end), position) in starts.iter().zip(ends).zip(run.position..) {
         units.push(Unit {
-            text: run.text.get(*start..end).unwrap_or_default(),
+            text: run.text.get(*start..end).unwrap_or_default().into(),
             position,
-            word: None,
-            is_stop_word: false,
+            ..unit(run, Source::Run)
         });
     }
 }
 
-fn want(stems: &mut Stems, words: &[Word<'_>], unit: &Unit<'_>, number: usize) -> Wanted {
-    let mut forms = Vec::new();
-    let Some(at) = unit.word else {
-        forms.push(Form {
-            text: unit.text.to_owned(),
-            factor: 1.0,
-            kind: Kind::Own,
-        });
-        return Wanted {
-            forms,
-            prefix: None,
-            position: unit.position,
-            number,
-        };
-    };
-    add(&mut forms, stems, unit.text, Kind::Own);
-    let neighbours = [
-        at.checked_sub(1).map(|before| (before, at)),
-        Some((at, at + 1)),
-    ];
-    for (first, second) in neighbours.into_iter().flatten() {
-        if let (Some(left), Some(right)) = (words.get(first), words.get(second))
-            && left.joins(right)
-        {
-            // Neighbours that can be joined are no runs, so numbers follow each other.
-            let start = number + first - at;
-            let kind = Kind::Joined(start, start + 1);
-            let joined = [left.text, right.text].concat();
-            add(&mut forms, stems, cut(&joined), kind);
+/// The words of a query, and which units stand for each.
+struct Asked<'w, 'a> {
+    words: &'w [Word<'a>],
+    /// For each word the first and the last unit; runs are joined with nothing.
+    numbers: Vec<(usize, usize)>,
+}
+
+impl<'w, 'a> Asked<'w, 'a> {
+    fn new(words: &'w [Word<'a>], units: &[Unit<'_>]) -> Self {
+        let mut numbers = vec![(usize::MAX, 0); words.len()];
+        for (number, unit) in units.iter().enumerate() {
+            let (first, last) = match unit.source {
+                Source::Word(at) | Source::Marked(at) => (at, at),
+                Source::Number(first, last) => (first, last),
+                Source::Run => continue,
+            };
+            for covered in numbers.iter_mut().take(last + 1).skip(first) {
+                *covered = (covered.0.min(number), covered.1.max(number));
+            }
         }
+        Self { words, numbers }
     }
-    let before = words.get(..=at).unwrap_or_default().iter().rev();
-    let back = before.take_while(|word| word.linked).count();
-    if let Some(whole) = compound(words, at - back) {
-        let start = number - back;
-        let kind = Kind::Joined(start, start + whole.len() - 1);
-        add(&mut forms, stems, cut(&join(whole)), kind);
+
+    /// What a unit may be in a text.
+    fn forms(&self, stems: &mut Stems, unit: &Unit<'_>) -> Vec<Form> {
+        let mut forms = Vec::new();
+        let (first, last) = match unit.source {
+            Source::Word(at) => {
+                add(&mut forms, stems, &unit.text, Kind::Own);
+                (at, at)
+            }
+            Source::Number(first, last) => {
+                add_exact(&mut forms, &unit.text, Kind::Own);
+                (first, last)
+            }
+            Source::Marked(_) | Source::Run => {
+                add_exact(&mut forms, &unit.text, Kind::Own);
+                return forms;
+            }
+        };
+        // A number has no neighbours but those within.
+        let pairs = match unit.source {
+            Source::Number(..) if last == first + 1 => first..first + 1,
+            Source::Word(at) => at.saturating_sub(1)..at + 1,
+            _ => 0..0,
+        };
+        for left in pairs {
+            if let Some(pair) = self.words.get(left..left + 2)
+                && let [one, other] = pair
+                && one.joins(other)
+            {
+                self.add_joined(&mut forms, stems, left, pair);
+            }
+        }
+        let before = self.words.get(..=first).unwrap_or_default().iter().rev();
+        let start = first - before.take_while(|word| word.linked()).count();
+        if let Some(whole) = compound(self.words, start) {
+            self.add_joined(&mut forms, stems, start, whole);
+        }
+        if let Some((parts, whole)) = unhyphenated(self.words, start) {
+            add_exact(&mut forms, &whole, self.joined(start, parts));
+        }
+        forms
     }
-    Wanted {
-        forms,
-        prefix: None,
-        position: unit.position,
-        number,
+
+    fn add_joined(
+        &self,
+        forms: &mut Vec<Form>,
+        stems: &mut Stems,
+        first: usize,
+        words: &[Word<'_>],
+    ) {
+        let kind = self.joined(first, words.len());
+        add(forms, stems, cut(&join(words)), kind);
+    }
+
+    fn joined(&self, first: usize, words: usize) -> Kind {
+        let number = |at: usize| self.numbers.get(at).copied().unwrap_or((usize::MAX, 0));
+        Kind::Joined(number(first).0, number(first + words - 1).1)
     }
 }
 
 fn add(forms: &mut Vec<Form>, stems: &mut Stems, word: &str, kind: Kind) {
-    let mut factor = match kind {
-        Kind::Own => 1.0,
-        Kind::Joined(..) => JOINED,
-        Kind::Completion => COMPLETION,
-    };
-    let mut is_first = true;
+    let mut factor = kind.factor();
     stems.forms(word, |text| {
-        if !forms.iter().any(|form| form.text == text) {
-            forms.push(Form {
-                text: text.to_owned(),
-                factor,
-                kind,
-            });
-        }
-        if is_first {
-            factor *= STEM;
-            is_first = false;
-        }
+        put(forms, text, factor, kind);
+        factor = kind.factor() * STEM;
     });
+}
+
+/// Adds what has no stem.
+fn add_exact(forms: &mut Vec<Form>, text: &str, kind: Kind) {
+    put(forms, text, kind.factor(), kind);
+}
+
+fn put(forms: &mut Vec<Form>, text: &str, factor: f32, kind: Kind) {
+    if !forms.iter().any(|form| form.text == text) {
+        forms.push(Form {
+            text: text.to_owned(),
+            factor,
+            kind,
+        });
+    }
 }

@@ -1,61 +1,65 @@
-//! What was read of a file lately.
+//! What was wanted lately, in bounded memory.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::ops::Range;
-use tantivy::directory::OwnedBytes;
+use std::hash::Hash;
 
-/// Memory that an entry takes beside its bytes, about.
-const ENTRY_BYTES: usize = 128;
-
-/// Remembers what was read, in bounded memory: an eighth of the file, and no more than 32 MiB.
+/// Remembers what is cheap to clone, in bounded memory; what was not asked for lately is forgotten.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct Recent<K, V> {
     budget: usize,
-    entries: Mutex<Entries>,
+    entries: Mutex<Entries<K, V>>,
 }
 
 /// Two generations: when the new is half of the budget it becomes the old, and the old is forgotten.
-#[derive(Debug, Default)]
-struct Entries {
-    new: HashMap<Range<u64>, OwnedBytes>,
-    old: HashMap<Range<u64>, OwnedBytes>,
+#[derive(Debug)]
+struct Entries<K, V> {
+    new: HashMap<K, (V, usize)>,
+    old: HashMap<K, (V, usize)>,
     new_bytes: usize,
 }
 
-impl Recent {
-    pub(super) fn for_file(len: u64) -> Self {
+impl<K: Hash + Eq, V: Clone> Recent<K, V> {
+    /// With so many bytes of memory at most.
+    pub(super) fn new(budget: usize) -> Self {
         Self {
-            budget: (len / 8).min(32 << 20) as usize,
-            entries: Mutex::default(),
+            budget,
+            entries: Mutex::new(Entries {
+                new: HashMap::new(),
+                old: HashMap::new(),
+                new_bytes: 0,
+            }),
         }
     }
 
-    pub(super) fn get(&self, place: &Range<u64>) -> Option<OwnedBytes> {
+    pub(super) fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
         let mut entries = self.entries.lock();
-        if let Some(bytes) = entries.new.get(place) {
-            return Some(bytes.clone());
+        if let Some((value, _)) = entries.new.get(key) {
+            return Some(value.clone());
         }
-        let bytes = entries.old.remove(place)?;
-        self.insert(&mut entries, place.clone(), bytes.clone());
-        Some(bytes)
+        let (key, (value, bytes)) = entries.old.remove_entry(key)?;
+        self.insert(&mut entries, key, value.clone(), bytes);
+        Some(value)
     }
 
-    pub(super) fn put(&self, place: Range<u64>, bytes: OwnedBytes) {
-        self.insert(&mut self.entries.lock(), place, bytes);
+    /// Remembers something that takes so many bytes, unless that is more than a quarter of the budget.
+    pub(super) fn put(&self, key: K, value: V, bytes: usize) {
+        self.insert(&mut self.entries.lock(), key, value, bytes);
     }
 
-    fn insert(&self, entries: &mut Entries, place: Range<u64>, bytes: OwnedBytes) {
-        // Bytes come with the rest of their blocks.
-        let cost = bytes.len() + 4096 + ENTRY_BYTES;
-        if cost > self.budget / 4 {
+    fn insert(&self, entries: &mut Entries<K, V>, key: K, value: V, bytes: usize) {
+        if bytes > self.budget / 4 {
             return;
         }
-        if entries.new_bytes + cost > self.budget / 2 {
+        if entries.new_bytes + bytes > self.budget / 2 {
             entries.old = std::mem::take(&mut entries.new);
             entries.new_bytes = 0;
         }
-        entries.new_bytes += cost;
-        entries.new.insert(place, bytes);
+        entries.new_bytes += bytes;
+        entries.new.insert(key, (value, bytes));
     }
 }

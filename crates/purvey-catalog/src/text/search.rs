@@ -1,51 +1,147 @@
-//! Queries over the segments of a generation.
+//! The text indexes of a generation, or of a caller's view of it, and what is known of all their documents.
 
 use super::TextConfig;
 use super::analyzer::Analyzer;
-use super::completions::{Completions, Remembered};
-use super::cursor::{Spot, Word};
-use super::expand::expand;
+use super::completions::{Completions, Known};
+use super::cursor::Spot;
 use super::index::{Part, PartField, TextIndex};
 use super::lengths::{Lengths, MOST};
-use super::plan::{COMPLETION, Form, Kind, Wanted, plan};
-use super::top::Top;
-use super::{several, single};
+use super::plan::{Form, Wanted, plan};
+use super::query::{Places, QueryWord, TextQuery};
+use super::recent::Recent;
+use super::set::WINDOW;
 use crate::Error;
-use crate::search::{Bitset, Resume, TextMatch};
+use crate::search::Bitset;
+use roaring::RoaringBitmap;
 use std::io;
 use std::sync::Arc;
+use tantivy::postings::TermInfo;
+use tantivy::schema::IndexRecordOption;
 
-/// What each of two neighbours counts for being neighbours, when it counts 1 for being there.
-const NEIGHBOURS: f32 = 0.25;
+/// Memory for counts of visible documents, in bytes, and what one takes, about.
+const COUNTS_BYTES: usize = 2 << 20;
+const COUNT_BYTES: usize = 80;
 
-/// The text indexes of a generation, searchable.
+/// Memory for what is known of beginnings, in bytes, and what one takes beside its documents and windows, about.
+const KNOWN_BYTES: usize = 8 << 20;
+const KNOWN_EXTRA: usize = 256;
+
+/// A document in which a form is dead is looked for in the time that so many of the form's documents are gone through.
+const SEEK_FACTOR: u64 = 8;
+
+/// The text index of a segment, and which of its documents count.
+pub struct TextSegment {
+    pub(super) index: Arc<TextIndex>,
+    /// Those that do not; `None` where all do.
+    dead: Option<Dead>,
+}
+
+struct Dead {
+    set: Bitset,
+    count: u64,
+}
+
+impl TextSegment {
+    /// A segment without its dead, which may include what the caller may not see.
+    pub fn new(index: Arc<TextIndex>, dead: &RoaringBitmap) -> Self {
+        let set = Bitset::from_roaring(index.documents(), dead);
+        let count = u64::from(set.count());
+        Self {
+            dead: (count > 0).then_some(Dead { set, count }),
+            index,
+        }
+    }
+
+    fn documents(&self) -> u64 {
+        let dead = self.dead.as_ref().map_or(0, |dead| dead.count);
+        u64::from(self.index.documents()) - dead
+    }
+
+    /// The lengths of a field of all documents that count, added up.
+    fn total(&self, field: usize) -> u64 {
+        let parts = self.index.parts.iter().filter_map(|part| {
+            let field = part.fields.get(field)?;
+            let gone = |doc| u64::from(field.lengths.fieldnorm(doc));
+            let gone: u64 = self.dead_of(part).map(gone).sum();
+            Some(field.total() - gone)
+        });
+        parts.sum()
+    }
+
+    /// The dead of a part, numbered as there.
+    fn dead_of(&self, part: &Part) -> impl Iterator<Item = u32> {
+        let (base, end) = (part.base, part.base + part.documents);
+        let dead = self.dead.iter();
+        let dead = dead.flat_map(move |dead| dead.set.iter_from(base));
+        dead.take_while(move |doc| *doc < end)
+            .map(move |doc| doc - base)
+    }
+
+    /// How many of a segment's documents count among these.
+    pub(super) fn count(&self, mut found: Bitset) -> u64 {
+        if let Some(dead) = &self.dead {
+            found.and_not(&dead.set);
+        }
+        u64::from(found.count())
+    }
+
+    /// How many documents that count have a form.
+    fn documents_of(&self, part: &Part, field: &PartField, form: &TermInfo) -> io::Result<u64> {
+        let all = u64::from(form.doc_freq);
+        let Some(dead) = &self.dead else {
+            return Ok(all);
+        };
+        let option = IndexRecordOption::Basic;
+        let mut postings = field
+            .inverted
+            .read_block_postings_from_terminfo(form, option)?;
+        let mut gone = 0;
+        if dead.count * SEEK_FACTOR < all {
+            for doc in self.dead_of(part) {
+                let at = postings.seek(doc);
+                gone += u64::from(postings.doc(at) == doc);
+            }
+        } else {
+            while postings.block_len() > 0 {
+                let docs = postings.docs().iter();
+                let is_gone = |doc: &&u32| dead.set.contains(part.base + **doc);
+                gone += docs.filter(is_gone).count() as u64;
+                postings.advance();
+            }
+        }
+        Ok(all - gone)
+    }
+}
+
+/// The text indexes of a generation, or of a view, searchable. Documents that are dead in it do not count: nothing that is found, nor any score, depends on them.
 pub struct TextSearch {
-    segments: Vec<Arc<TextIndex>>,
+    pub(super) segments: Vec<TextSegment>,
     analyzer: Analyzer,
     /// For each field.
     pub(super) weights: Vec<f32>,
     pub(super) lengths: Vec<Lengths>,
+    /// Documents that count.
     documents: u64,
-    completions: Remembered,
+    /// Documents that count and have a form, by where its postings are: segment, part, field, place.
+    counts: Recent<(usize, usize, usize, usize), u64>,
+    /// By beginning.
+    known: Recent<String, Arc<Known>>,
 }
 
 impl TextSearch {
     /// Text indexes in the order of the segments, and the configuration that they were built with, save that weights may be others.
-    pub fn new(segments: Vec<Arc<TextIndex>>, config: &TextConfig) -> Self {
-        let parts = || segments.iter().flat_map(|index| &index.parts);
-        let documents = parts().map(|part| u64::from(part.documents)).sum();
-        let forms = |field: usize| {
-            let fields = parts().filter_map(|part| part.fields.get(field));
-            fields.map(PartField::forms).sum()
-        };
+    pub fn new(segments: Vec<TextSegment>, config: &TextConfig) -> Self {
+        let documents = segments.iter().map(TextSegment::documents).sum();
+        let total = |field| segments.iter().map(|segment| segment.total(field)).sum();
         Self {
             lengths: (0..config.weights.len())
-                .map(|field| Lengths::new(forms(field), documents))
+                .map(|field| Lengths::new(total(field), documents))
                 .collect(),
             analyzer: Analyzer::new(config),
             weights: config.weights.clone(),
             documents,
-            completions: Remembered::default(),
+            counts: Recent::new(COUNTS_BYTES),
+            known: Recent::new(KNOWN_BYTES),
             segments,
         }
     }
@@ -56,295 +152,128 @@ impl TextSearch {
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn query(&self, text: &str) -> Result<TextQuery<'_>, Error> {
         let wanted = self.analyzer.with_stems(|stems| plan(stems, text));
-        let mut words = Vec::with_capacity(wanted.len());
-        for wanted in wanted {
-            words.push(self.look_up(wanted)?);
-        }
-        let pairs = words.iter().zip(words.iter().skip(1)).enumerate();
-        let pairs = pairs.map(|(left, (l, r))| Pair {
-            left,
-            distance: r.position - l.position,
-            numbers: (l.number, r.number),
-            worth: NEIGHBOURS * (l.rareness + r.rareness),
-        });
-        Ok(TextQuery {
-            pairs: pairs.collect(),
-            search: self,
-            words,
-        })
+        let words = wanted.into_iter().map(|wanted| self.look_up(wanted));
+        Ok(TextQuery::new(self, words.collect::<Result<_, _>>()?))
     }
 
     /// Finds a word in all indexes.
     fn look_up(&self, wanted: Wanted) -> Result<QueryWord, Error> {
         // Documents that have a form, by field and form.
         let mut counts = vec![0; wanted.forms.len() * self.weights.len()];
-        let places = self.places(&wanted.forms, &mut counts)?;
-        let mut most = counts.into_iter().max().unwrap_or_default();
-        if let (0, Some(prefix)) = (most, &wanted.prefix) {
-            most = self.completions(prefix)?.most;
-        }
-        Ok(QueryWord {
-            places,
-            rareness: rareness(most, self.documents),
-            prefix: wanted.prefix,
-            position: wanted.position,
-            number: wanted.number,
-        })
-    }
-
-    fn places(&self, forms: &[Form], counts: &mut [u64]) -> Result<Places, Error> {
-        let mut places = Vec::with_capacity(self.segments.len());
-        for index in &self.segments {
-            let mut parts = Vec::with_capacity(index.parts.len());
-            for part in &index.parts {
-                parts.push(self.spots(index, part, forms, counts)?);
+        let mut places: Places = Vec::with_capacity(self.segments.len());
+        for (at, segment) in self.segments.iter().enumerate() {
+            let mut parts = Vec::with_capacity(segment.index.parts.len());
+            for number in 0..segment.index.parts.len() {
+                let spots = self.spots((at, number), &wanted.forms, &mut counts);
+                parts.push(spots.map_err(|e| segment.index.failed(e))?);
             }
             places.push(parts);
         }
-        Ok(places)
+        Ok(QueryWord {
+            documents: counts.into_iter().max().unwrap_or_default(),
+            wanted,
+            places,
+        })
     }
 
     /// Where the forms of a word are in a part, field after field.
     fn spots(
         &self,
-        index: &TextIndex,
-        part: &Part,
+        (at, number): (usize, usize),
         forms: &[Form],
         counts: &mut [u64],
-    ) -> Result<Vec<Spot>, Error> {
+    ) -> io::Result<Vec<Spot>> {
         let mut spots = Vec::new();
+        let segment = self.segments.get(at);
+        let Some((segment, part)) = segment.and_then(|s| Some((s, s.index.parts.get(number)?)))
+        else {
+            return Ok(spots);
+        };
         let fields = part.fields.iter().enumerate().take(self.weights.len());
-        for (field, inverted) in fields {
+        for (field, of_field) in fields {
             let counts = counts.iter_mut().skip(field * forms.len());
             for (form, count) in forms.iter().zip(counts) {
-                let info = inverted.inverted.terms().get(&form.text);
-                if let Some(info) = info.map_err(|e| index.failed(e))? {
-                    *count += u64::from(info.doc_freq);
-                    spots.push(Spot {
-                        field,
-                        factor: form.factor,
-                        kind: form.kind,
-                        info,
-                    });
-                }
+                let Some(info) = of_field.inverted.terms().get(&form.text)? else {
+                    continue;
+                };
+                let key = (at, number, field, info.postings_range.start);
+                *count += match self.counts.get(&key) {
+                    Some(known) => known,
+                    None => {
+                        let documents = segment.documents_of(part, of_field, &info)?;
+                        if segment.dead.is_some() {
+                            self.counts.put(key, documents, COUNT_BYTES);
+                        }
+                        documents
+                    }
+                };
+                spots.push(Spot {
+                    field,
+                    factor: form.factor,
+                    kind: form.kind,
+                    info,
+                });
             }
         }
         Ok(spots)
     }
 
-    /// What a prefix may stand for.
-    fn completions(&self, prefix: &str) -> Result<Arc<Completions>, Error> {
-        if let Some(known) = self.completions.get(prefix) {
-            return Ok(known);
+    /// What begins so.
+    pub(super) fn completions(&self, prefix: &str) -> Result<Completions, Error> {
+        let segments = self.segments.iter();
+        let begun = segments.map(|segment| segment.index.begun(prefix));
+        let begun = begun.collect::<Result<Vec<_>, _>>()?;
+        if let Some(known) = self.known.get(prefix) {
+            return Ok(Completions { begun, known });
         }
-        let found = expand(&self.segments, prefix)?;
-        let most = found.iter().map(|(_, documents)| *documents).max();
-        let forms = found.into_iter().map(|(text, _)| Form {
-            text,
-            factor: COMPLETION,
-            kind: Kind::Completion,
-        });
-        let forms: Vec<Form> = forms.collect();
-        let mut counts = vec![0; forms.len() * self.weights.len()];
-        let places = self.places(&forms, &mut counts)?;
-        let completions = Arc::new(Completions::new(places, most.unwrap_or_default()));
-        self.completions.put(prefix, &completions);
-        Ok(completions)
-    }
-}
-
-/// Where forms are, by segment and part.
-type Places = Vec<Vec<Vec<Spot>>>;
-
-fn spots(places: &Places, segment: usize, part: usize) -> &[Spot] {
-    let spots = places.get(segment).and_then(|parts| parts.get(part));
-    spots.map_or(&[], Vec::as_slice)
-}
-
-/// How much a word says that `n` of `documents` have.
-fn rareness(n: u64, documents: u64) -> f32 {
-    let (n, documents) = (n as f64, documents as f64);
-    (1.0 + (documents - n + 0.5) / (n + 0.5)).ln() as f32
-}
-
-/// A query over the segments of a generation. It matches documents that have all its words.
-pub struct TextQuery<'a> {
-    search: &'a TextSearch,
-    words: Vec<QueryWord>,
-    pairs: Vec<Pair>,
-}
-
-struct QueryWord {
-    rareness: f32,
-    position: u32,
-    number: usize,
-    prefix: Option<String>,
-    places: Places,
-}
-
-/// Two words of a query that follow each other.
-pub(super) struct Pair {
-    /// The place of the first among the words.
-    pub(super) left: usize,
-    /// Places from the first to the second.
-    pub(super) distance: u32,
-    /// Their numbers in the query.
-    pub(super) numbers: (usize, usize),
-    /// What it counts, for a field of weight 1, that they follow each other there.
-    pub(super) worth: f32,
-}
-
-impl TextQuery<'_> {
-    /// Whether it has no words, and so matches nothing.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        let mut documents = 0;
+        let (mut windows, mut parts) = (0, 0);
+        for (segment, begun) in self.segments.iter().zip(&begun) {
+            let len = segment.index.documents();
+            windows += (len / WINDOW) as usize + begun.parts.len();
+            parts += begun.parts.len();
+            let mut found = vec![0; (len as usize).div_ceil(64)];
+            for (part, begun) in segment.index.parts.iter().zip(&begun.parts) {
+                let sets = begun.fields.iter();
+                sets.for_each(|set| set.add_to(&mut found, part.base));
+            }
+            documents += segment.count(Bitset::from_words(len, found));
+        }
+        let known = Arc::new(Known::new(documents, &begun));
+        let bytes = KNOWN_EXTRA + prefix.len() + Known::bytes(windows, parts);
+        self.known.put(prefix.to_owned(), Arc::clone(&known), bytes);
+        Ok(Completions { begun, known })
     }
 
-    /// The completions of the last word.
-    fn completions(&self) -> Result<Option<Arc<Completions>>, Error> {
-        let prefix = self.words.last().and_then(|word| word.prefix.as_ref());
-        let completions = prefix.map(|prefix| self.search.completions(prefix));
-        completions.transpose()
+    /// How much a word says that so many documents have.
+    pub(super) fn rareness(&self, documents: u64) -> f32 {
+        let (n, all) = (documents as f64, self.documents as f64);
+        (1.0 + (all - n + 0.5) / (n + 0.5)).ln() as f32
     }
 
-    /// The words of the query in a part, opened, with completions of the last word if there are any; nothing when one of the words is not there.
-    fn open<'q>(
-        &'q self,
-        part: &'q Part,
-        place: (usize, usize),
-        completions: Option<&'q Completions>,
-    ) -> io::Result<Option<Vec<Word<'q>>>> {
-        let (segment, at) = place;
-        let last = self.words.len() - 1;
-        let completions = completions.filter(|c| !spots(&c.places, segment, at).is_empty());
-        let is_there = |(number, word): (usize, &QueryWord)| {
-            !spots(&word.places, segment, at).is_empty() || number == last && completions.is_some()
-        };
-        if !self.words.iter().enumerate().all(is_there) {
-            return Ok(None);
-        }
-        let mut words = Vec::with_capacity(self.words.len());
-        for word in &self.words {
-            let spots = spots(&word.places, segment, at);
-            words.push(Word::open(self.search, part, spots, word.rareness)?);
-        }
-        if let (Some(completions), Some(word), Some(of)) =
-            (completions, words.last_mut(), self.words.last())
-            && let Some(read) = self.search.completions.read(completions, part, place)?
-        {
-            let worth = of.rareness * COMPLETION;
-            word.complete(self.search, &read.sets, read.cost, worth);
-        }
-        Ok(Some(words))
-    }
-
-    fn best_of_several(
+    /// What completions in some fields of a document count, for a worth of 1; nothing when they are in none.
+    pub(super) fn completed(
         &self,
-        index: &TextIndex,
-        segment: usize,
-        among: &Bitset,
-        top: &mut Top,
-    ) -> Result<(), Error> {
-        let completions = self.completions()?;
-        for (at, part) in index.parts.iter().enumerate() {
-            let words = self.open(part, (segment, at), completions.as_deref());
-            if let Some(words) = words.map_err(|e| index.failed(e))? {
-                let found = several::best(self.search, part, words, &self.pairs, among, top);
-                found.map_err(|e| index.failed(e))?;
+        part: &Part,
+        doc: u32,
+        is_in: impl Fn(usize) -> bool,
+    ) -> Option<f32> {
+        let mut found = None;
+        let fields = self.weights.iter().zip(&self.lengths).zip(&part.fields);
+        for (number, ((weight, lengths), field)) in fields.enumerate() {
+            if is_in(number) {
+                let share = lengths.share(1, field.lengths.fieldnorm_id(doc));
+                found = Some(found.unwrap_or(0.0) + weight * MOST * share);
             }
         }
-        Ok(())
+        found
     }
 
-    /// First looks for the word, then for its completions, if they can be among the best.
-    fn best_of_one(
-        &self,
-        index: &TextIndex,
-        segment: usize,
-        among: &Bitset,
-        top: &mut Top,
-    ) -> Result<(), Error> {
-        let failed = |error| index.failed(error);
-        for (at, part) in index.parts.iter().enumerate() {
-            let words = self.open(part, (segment, at), None).map_err(failed)?;
-            for mut word in words.into_iter().flatten() {
-                let found = single::best(self.search, part, &mut word, among, top);
-                found.map_err(failed)?;
-            }
-        }
-        if self.completed_most() < top.floor() {
-            return Ok(());
-        }
-        let Some(completions) = self.completions()? else {
-            return Ok(());
-        };
-        for (at, part) in index.parts.iter().enumerate() {
-            let place = (segment, at);
-            let words = self
-                .open(part, place, Some(&*completions))
-                .map_err(failed)?;
-            let read = self.search.completions.read(&completions, part, place);
-            let Some(read) = read.map_err(failed)? else {
-                continue;
-            };
-            for word in words.iter().flatten() {
-                let found = single::complete(self.search, part, word, read, among, top);
-                found.map_err(failed)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What completions of the only word count at most.
-    fn completed_most(&self) -> f32 {
-        let word = self.words.first().filter(|word| word.prefix.is_some());
-        let worth = word.map_or(-1.0, |word| word.rareness * COMPLETION * MOST);
-        let fields = self.search.weights.iter().zip(&self.search.lengths);
-        let most = fields.map(|(weight, lengths)| weight * lengths.highest(1));
-        worth * most.sum::<f32>()
-    }
-}
-
-impl TextMatch for TextQuery<'_> {
-    fn matching(&self, segment: usize) -> Result<Bitset, Error> {
-        let Some(index) = self.search.segments.get(segment) else {
-            return Ok(Bitset::new(0));
-        };
-        let len = index.documents();
-        if self.words.is_empty() {
-            return Ok(Bitset::new(len));
-        }
-        let mut set = vec![0; (len as usize).div_ceil(64)];
-        let completions = self.completions()?;
-        for (at, part) in index.parts.iter().enumerate() {
-            let words = self.open(part, (segment, at), completions.as_deref());
-            if let Some(mut words) = words.map_err(|e| index.failed(e))? {
-                let matched = several::matching(part, &mut words, &mut set);
-                matched.map_err(|e| index.failed(e))?;
-            }
-        }
-        Ok(Bitset::from_words(len, set))
-    }
-
-    fn best(
-        &self,
-        segment: usize,
-        among: &Bitset,
-        resume: Option<Resume>,
-        limit: usize,
-    ) -> Result<Vec<(f32, u32)>, Error> {
-        let Some(index) = self.search.segments.get(segment) else {
-            return Ok(Vec::new());
-        };
-        if self.words.is_empty() || limit == 0 {
-            return Ok(Vec::new());
-        }
-        let mut top = Top::new(limit, resume);
-        if let [_] = self.words.as_slice() {
-            self.best_of_one(index, segment, among, &mut top)?;
-        } else {
-            self.best_of_several(index, segment, among, &mut top)?;
-        }
-        Ok(top.into_sorted())
+    /// The most of that.
+    pub(super) fn completed_most(&self) -> f32 {
+        let fields = self.weights.iter().zip(&self.lengths);
+        fields
+            .map(|(weight, lengths)| weight * MOST * lengths.highest(1))
+            .sum()
     }
 }

@@ -64,21 +64,38 @@ pub(super) enum Set {
 }
 
 impl Set {
-    /// Of documents in any order, and of the number of all documents.
-    pub(super) fn new(mut found: Vec<u32>, documents: u32) -> Self {
-        if found.len() < documents as usize / 32 {
-            found.sort_unstable();
-            found.dedup();
-            found.shrink_to_fit();
-            return Self::Few(found);
+    /// Of a bit for each document of the part.
+    pub(super) fn from_words(all: Vec<u64>) -> Self {
+        let found: usize = all.iter().map(|word| word.count_ones() as usize).sum();
+        if found >= all.len() * 2 {
+            return Self::Many(all);
         }
-        let mut all = vec![0_u64; (documents as usize).div_ceil(64)];
-        for doc in found {
-            if let Some(word) = all.get_mut(doc as usize / 64) {
-                *word |= 1 << (doc % 64);
-            }
+        let words = all.iter().zip((0..).step_by(64));
+        let docs = words.flat_map(|(word, base)| bits(*word).map(move |bit| base + bit));
+        let mut few = Vec::with_capacity(found);
+        few.extend(docs);
+        Self::Few(few)
+    }
+
+    /// How many they are.
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            Self::Few(docs) => docs.len() as u64,
+            Self::Many(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
         }
-        Self::Many(all)
+    }
+
+    /// Adds them to a set of the segment in which the part begins at `start`, a multiple of 64.
+    pub(super) fn add_to(&self, set: &mut [u64], start: u32) {
+        let words = set.get_mut(start as usize / 64..).unwrap_or_default();
+        match self {
+            Self::Few(docs) => docs.iter().for_each(|doc| {
+                if let Some(word) = words.get_mut(*doc as usize / 64) {
+                    *word |= 1 << (doc % 64);
+                }
+            }),
+            Self::Many(found) => words.iter_mut().zip(found).for_each(|(a, b)| *a |= b),
+        }
     }
 
     /// Memory, in bytes.

@@ -3,7 +3,8 @@
 use super::cursor::Word;
 use super::index::Part;
 use super::plan::Kind;
-use super::search::{Pair, TextSearch};
+use super::query::Pair;
+use super::search::TextSearch;
 use super::set::{each, has, put_window, take};
 use super::sift::Sift;
 use super::top::Top;
@@ -256,7 +257,7 @@ fn are_neighbours<'q>(
                 Kind::Joined(first, last) if first <= pair.numbers.0 && pair.numbers.1 <= last => {
                     return Ok(true);
                 }
-                Kind::Joined(..) | Kind::Completion => {}
+                Kind::Joined(..) => {}
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The best documents for a single word.
 
-use super::completions::PartCompletions;
+use super::completions::Ranked;
 use super::cursor::{Source, Word};
 use super::index::Part;
 use super::search::TextSearch;
@@ -10,6 +10,9 @@ use super::top::Top;
 use crate::search::Bitset;
 use std::io;
 use tantivy::TERMINATED;
+
+/// Completions that are looked at together.
+const TOGETHER: usize = 64;
 
 /// Adds the best documents of a part that have a form of the word and are in `among`.
 pub(super) fn best(
@@ -148,28 +151,86 @@ impl<'q> Walk<'_, 'q> {
 pub(super) fn complete(
     search: &TextSearch,
     part: &Part,
+    word: &mut Word<'_>,
+    ranked: &Ranked,
+    among: &Bitset,
+    top: &mut Top,
+) -> io::Result<()> {
+    let Some(worth) = word.completed.as_ref().map(|completed| completed.worth) else {
+        return Ok(());
+    };
+    let mut first = ranked.first.iter().copied();
+    let mut taken = Vec::new();
+    loop {
+        // Forms are looked for in the order of documents, so not for one at a time.
+        taken.clear();
+        let mut is_over = true;
+        for (share, doc) in first.by_ref() {
+            let score = worth * share;
+            if !top.can_take(score, 0) {
+                return add_completed(word, part, &mut taken, top);
+            }
+            // Different shares may be one score, and then the order is another.
+            if top.can_take(score, part.base + doc) && among.contains(part.base + doc) {
+                taken.push((doc, score));
+            }
+            if taken.len() == TOGETHER {
+                is_over = false;
+                break;
+            }
+        }
+        add_completed(word, part, &mut taken, top)?;
+        if is_over {
+            break;
+        }
+    }
+    match ranked.first.last() {
+        Some(last) if ranked.has_more() => {
+            complete_after(*last, search, part, word, ranked, among, top)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Adds those of some documents that have no form of the word.
+fn add_completed(
+    word: &mut Word<'_>,
+    part: &Part,
+    taken: &mut [(u32, f32)],
+    top: &mut Top,
+) -> io::Result<()> {
+    taken.sort_unstable_by_key(|(doc, _)| *doc);
+    word.rewind();
+    for (doc, score) in taken {
+        if word.score(*doc, |_| true)?.is_none() {
+            top.add(*score, part.base + *doc);
+        }
+    }
+    Ok(())
+}
+
+/// Adds those that come after a document in the order of completions, window by window.
+fn complete_after(
+    (last_share, last): (f32, u32),
+    search: &TextSearch,
+    part: &Part,
     word: &Word<'_>,
-    completions: &PartCompletions,
+    ranked: &Ranked,
     among: &Bitset,
     top: &mut Top,
 ) -> io::Result<()> {
     let Some(completed) = &word.completed else {
         return Ok(());
     };
-    if completed.most < top.floor() {
-        return Ok(());
-    }
     let is_in = |fed: &Fed<'_>, field: usize, doc| {
         let found: Option<&Bits> = fed.completions.get(field);
         found.is_some_and(|found| has(found, doc))
     };
     let mut fed = Fed::open(0, word, search.weights.len())?;
-    let mut last = 0;
-    let ceilings = completions.ceilings(part, completed.worth, |doc| {
-        completed.score(search, part, doc).unwrap_or_default()
-    });
-    for (ceiling, base) in ceilings.iter().copied() {
+    let mut last_base = 0;
+    for (ceiling, base) in ranked.ceilings.iter().copied() {
         let start = part.base + base;
+        let ceiling = completed.worth * ceiling.min(last_share);
         if ceiling <= 0.0 || !top.can_take(ceiling, 0) {
             return Ok(());
         }
@@ -177,20 +238,20 @@ pub(super) fn complete(
             continue;
         }
         // Windows of one ceiling are in order, others are not.
-        if base < last {
+        if base < last_base {
             fed = Fed::open(0, word, search.weights.len())?;
         }
-        last = base;
+        last_base = base;
         let mut found = piece(among, start);
         fed.sift(base, &mut found);
         for forms in &fed.forms {
             found.iter_mut().zip(forms).for_each(|(a, b)| *a &= !b);
         }
         for doc in each(&found, base) {
-            if let Some(score) =
-                completed.score_in(search, part, doc, |field| is_in(&fed, field, doc))
+            if let Some(share) = search.completed(part, doc, |field| is_in(&fed, field, doc))
+                && (share < last_share || share == last_share && doc > last)
             {
-                top.add(score, part.base + doc);
+                top.add(completed.worth * share, part.base + doc);
             }
         }
     }

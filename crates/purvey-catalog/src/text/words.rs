@@ -11,12 +11,36 @@ pub(super) struct Word<'a> {
     pub(super) text: &'a str,
     /// Its place, counted in words; a run takes one place for each of its characters.
     pub(super) position: u32,
-    /// Whether only connectors lie between the word before and this.
-    pub(super) linked: bool,
+    /// What ties it to the word before.
+    pub(super) tie: Tie,
     pub(super) unspaced: bool,
+    /// The word with the marks that make another of it: `c++`, `c#`, `.net`.
+    pub(super) marked: Option<&'a str>,
+}
+
+/// What lies between two words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Tie {
+    /// Something else than connectors, or nothing.
+    None,
+    /// Connectors, hyphens alone.
+    Hyphens,
+    /// Connectors.
+    Connectors,
 }
 
 impl Word<'_> {
+    /// Whether only connectors lie between the word before and this.
+    pub(super) fn linked(&self) -> bool {
+        self.tie != Tie::None
+    }
+
+    /// Whether it is no other word without its marks: those before a word are passed over where they tie it to another.
+    pub(super) fn insists(&self) -> bool {
+        let before = self.marked.is_some_and(|marked| marked.starts_with('.'));
+        self.marked.is_some() && !(before && self.linked())
+    }
+
     /// Whether it can be joined with a neighbour.
     pub(super) fn joins(&self, other: &Self) -> bool {
         !self.unspaced && !other.unspaced && (self.has_letter() || other.has_letter())
@@ -78,6 +102,7 @@ fn is_unspaced(c: char) -> bool {
 #[derive(Clone, Copy, PartialEq)]
 enum Gap {
     Nothing,
+    Hyphens,
     Connectors,
     Other,
 }
@@ -92,7 +117,7 @@ pub(super) fn words(normalised: &str) -> Vec<Word<'_>> {
         gap: Gap::Other,
     };
     for (at, c) in normalised.char_indices() {
-        words.step(at, kind(c));
+        words.step(at, c);
     }
     words.close(normalised.len());
     words.found
@@ -108,15 +133,22 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    fn step(&mut self, at: usize, kind: Kind) {
+    fn step(&mut self, at: usize, c: char) {
+        let kind = kind(c);
         if self.open.is_some_and(|(_, open)| open == kind) {
             return;
         }
         self.close(at);
         match kind {
             Kind::Spaced | Kind::Unspaced => self.open = Some((at, kind)),
-            Kind::Connector if self.gap != Gap::Other => self.gap = Gap::Connectors,
-            Kind::Connector | Kind::Other => self.gap = Gap::Other,
+            Kind::Connector => {
+                self.gap = match (self.gap, c) {
+                    (Gap::Other, _) => Gap::Other,
+                    (Gap::Nothing | Gap::Hyphens, '-' | '\u{2010}') => Gap::Hyphens,
+                    _ => Gap::Connectors,
+                }
+            }
+            Kind::Other => self.gap = Gap::Other,
         }
     }
 
@@ -129,7 +161,11 @@ impl Words<'_> {
         if !unspaced {
             text = cut(text);
         }
-        let linked = std::mem::replace(&mut self.gap, Gap::Other) == Gap::Connectors;
+        let tie = match std::mem::replace(&mut self.gap, Gap::Other) {
+            Gap::Hyphens => Tie::Hyphens,
+            Gap::Connectors => Tie::Connectors,
+            Gap::Nothing | Gap::Other => Tie::None,
+        };
         // Marks that have nothing to be on are no word.
         if text.chars().all(is_combining_mark) {
             return;
@@ -137,8 +173,9 @@ impl Words<'_> {
         self.found.push(Word {
             text,
             position: self.position,
-            linked,
+            tie,
             unspaced,
+            marked: marked(self.text, start, end).filter(|_| !unspaced),
         });
         self.position += if unspaced {
             text.chars().count() as u32
@@ -147,6 +184,28 @@ impl Words<'_> {
         };
         self.gap = Gap::Nothing;
     }
+}
+
+/// The word at a place with the marks that make another of it: two plus signs after a word, a number sign after a single letter, a full stop before a word.
+fn marked(text: &str, start: usize, end: usize) -> Option<&str> {
+    let word = text.get(start..end)?;
+    if word.len() > WORD_CHARS || !word.starts_with(char::is_alphabetic) {
+        return None;
+    }
+    let after = text.get(end..)?;
+    if after.starts_with("++") && !after.starts_with("+++") {
+        return text.get(start..end + 2);
+    }
+    let follows = |c: char| c == '#' || matches!(kind(c), Kind::Spaced | Kind::Unspaced);
+    if word.chars().nth(1).is_none()
+        && let Some(after) = after.strip_prefix('#')
+        && !after.starts_with(follows)
+    {
+        return text.get(start..=end);
+    }
+    let before = text.get(..start)?.strip_suffix('.')?;
+    let is_single = !before.ends_with('.');
+    is_single.then(|| text.get(start - 1..end)).flatten()
 }
 
 /// The part of a word that counts.

@@ -6,8 +6,9 @@ pub(crate) mod oracle;
 
 use purvey_catalog::fs::Durability;
 use purvey_catalog::search::{Bitset, Resume, TextMatch};
-use purvey_catalog::text::{Analyzer, TextConfig, TextIndex, TextSearch, TextWriter};
+use purvey_catalog::text::{Analyzer, TextConfig, TextIndex, TextSearch, TextSegment, TextWriter};
 use purvey_odp::language::LanguageTag;
+use roaring::RoaringBitmap;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -35,6 +36,12 @@ pub(crate) fn write(path: &Path, config: &TextConfig, docs: &[Doc]) {
     writer.finish().unwrap();
 }
 
+/// An index alone, searchable.
+pub(crate) fn search(index: Arc<TextIndex>, config: &TextConfig) -> TextSearch {
+    let segment = TextSegment::new(index, &RoaringBitmap::new());
+    TextSearch::new(vec![segment], config)
+}
+
 /// Documents in segments, searchable.
 pub(crate) struct Indexed {
     pub(crate) search: TextSearch,
@@ -42,11 +49,22 @@ pub(crate) struct Indexed {
     pub(crate) firsts: Vec<usize>,
     dir: TempDir,
     config: TextConfig,
+    dead: Vec<usize>,
 }
 
 impl Indexed {
     /// One segment for each length; the lengths sum up to the documents.
     pub(crate) fn new(config: &TextConfig, docs: &[Doc], lens: &[usize]) -> Self {
+        Self::without(config, docs, lens, &[])
+    }
+
+    /// The same, some of the documents being dead.
+    pub(crate) fn without(
+        config: &TextConfig,
+        docs: &[Doc],
+        lens: &[usize],
+        dead: &[usize],
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut firsts = vec![0];
         for (at, len) in lens.iter().enumerate() {
@@ -59,25 +77,40 @@ impl Indexed {
             firsts.push(first + len);
         }
         assert_eq!(firsts.last(), Some(&docs.len()));
-        let search = open(dir.path(), config, lens.len());
-        Self {
-            search,
+        let mut indexed = Self {
+            search: TextSearch::new(Vec::new(), config),
             firsts,
             dir,
             config: config.clone(),
-        }
+            dead: dead.to_vec(),
+        };
+        indexed.reopen();
+        indexed
     }
 
     /// Opens the files again.
     pub(crate) fn reopen(&mut self) {
-        self.search = open(self.dir.path(), &self.config, self.firsts.len() - 1);
+        let segments = (0..self.firsts.len() - 1).map(|at| {
+            let path = self.dir.path().join(format!("{at}.text"));
+            let index = TextIndex::open(&path).unwrap();
+            assert_eq!(index.config_digest(), self.config.digest());
+            let (first, next) = (self.firsts[at], self.firsts[at + 1]);
+            let dead = self.dead.iter().filter(|n| (first..next).contains(*n));
+            let dead: RoaringBitmap = dead.map(|n| (*n - first) as u32).collect();
+            TextSegment::new(Arc::new(index), &dead)
+        });
+        self.search = TextSearch::new(segments.collect(), &self.config);
     }
 
     pub(crate) fn len(&self, segment: usize) -> u32 {
         (self.firsts[segment + 1] - self.firsts[segment]) as u32
     }
 
-    /// All documents that match, by number.
+    fn is_alive(&self, number: usize) -> bool {
+        !self.dead.contains(&number)
+    }
+
+    /// All living documents that match, by number.
     pub(crate) fn matching(&self, query: &str) -> Vec<usize> {
         let query = self.search.query(query).unwrap();
         let mut found = Vec::new();
@@ -86,6 +119,7 @@ impl Indexed {
             assert_eq!(matching.len(), self.len(segment));
             found.extend(matching.iter().map(|n| self.firsts[segment] + n as usize));
         }
+        found.retain(|number| self.is_alive(*number));
         found
     }
 
@@ -109,7 +143,7 @@ impl Indexed {
             let len = self.len(segment);
             let mut set = Bitset::new(len);
             (0..len)
-                .filter(|n| among(first + *n as usize))
+                .filter(|n| among(first + *n as usize) && self.is_alive(first + *n as usize))
                 .for_each(|n| set.insert(n));
             let resume = after.map(|(score, last)| Resume {
                 score,
@@ -128,15 +162,6 @@ impl Indexed {
     pub(crate) fn order(&self, query: &str) -> Vec<usize> {
         self.best(query, 1_000).iter().map(|(_, n)| *n).collect()
     }
-}
-
-fn open(dir: &Path, config: &TextConfig, segments: usize) -> TextSearch {
-    let indexes = (0..segments).map(|at| {
-        let index = TextIndex::open(&dir.join(format!("{at}.text"))).unwrap();
-        assert_eq!(index.config_digest(), config.digest());
-        Arc::new(index)
-    });
-    TextSearch::new(indexes.collect(), config)
 }
 
 /// Documents with one field and one text.

@@ -6,6 +6,7 @@ use purvey_catalog::{
     Access, Error,
     catalog::{Explanation, SearchRequest},
     search::{RefinementTrace, SegmentTrace},
+    text::WordMatch,
 };
 use purvey_odp::{
     decode::{Bounds, Decoder},
@@ -117,6 +118,9 @@ fn lines(explanation: &Explanation) -> Vec<String> {
             "text         {}",
             if explanation.has_query { "yes" } else { "no" }
         ),
+    ];
+    lines.extend(explanation.words.iter().map(of_word));
+    lines.extend([
         format!("filters      {}", list(&explanation.filters)),
         format!("scope        {}", explanation.scope.unwrap_or("all")),
         format!("order        {}", list(&explanation.order)),
@@ -129,12 +133,30 @@ fn lines(explanation: &Explanation) -> Vec<String> {
             time(explanation.trace.unite_us),
             time(explanation.deliver_us)
         ),
-    ];
+    ]);
     for segment in &explanation.trace.segments {
         lines.push(of_segment(segment));
         lines.extend(segment.refinements.iter().map(of_refinement));
     }
     lines
+}
+
+fn of_word(word: &WordMatch) -> String {
+    let others = match word.forms.as_slice() {
+        [] => String::new(),
+        forms => format!(", or {forms:?}"),
+    };
+    let prefix = if word.is_prefix {
+        ", or what begins so"
+    } else {
+        ""
+    };
+    format!(
+        "  word {:?}{others}{prefix}: {} documents, {}",
+        word.word,
+        word.documents,
+        time(word.time_us)
+    )
 }
 
 fn of_segment(segment: &SegmentTrace) -> String {
