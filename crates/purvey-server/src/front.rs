@@ -3,6 +3,7 @@
 use crate::{
     Response, ServerConfig,
     account::{Account, Accounted, Stalls},
+    head,
     odp::{self, Odp},
     rate::Limiter,
     request_id::{RequestId, X_REQUEST_ID},
@@ -35,7 +36,8 @@ const FULL_RETRY_AFTER: u64 = 1;
 #[derive(Clone)]
 pub(crate) struct Front {
     shared: Arc<Shared>,
-    peer: IpAddr,
+    /// Whose connection; without one, requests are made in this process.
+    peer: Option<IpAddr>,
     /// Of this connection.
     stalls: Arc<Stalls>,
 }
@@ -52,9 +54,17 @@ struct Shared {
 /// Why the front itself refuses or fails a request; each surface says it in its own words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusal {
-    Full { retry_after: u64 },
-    TooFast { retry_after: u64, per_second: u32 },
+    Full {
+        retry_after: u64,
+    },
+    TooFast {
+        retry_after: u64,
+        per_second: u32,
+    },
     Panicked,
+    /// It names no host, several, or one that is none.
+    Unaddressed,
+    HeadTooLarge,
 }
 
 impl Front {
@@ -73,7 +83,7 @@ impl Front {
                 ready,
                 other,
             }),
-            peer: Ipv4Addr::UNSPECIFIED.into(),
+            peer: None,
             stalls: Arc::default(),
         }
     }
@@ -82,7 +92,7 @@ impl Front {
     pub(crate) fn for_peer(&self, peer: IpAddr) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            peer,
+            peer: Some(peer),
             stalls: Arc::default(),
         }
     }
@@ -126,7 +136,7 @@ impl Front {
         let mut account = Account::open(span.clone());
         // Under HTTP/1 a stalled reader shows on the socket.
         let stalls = (parts.version == Version::HTTP_2).then(|| self.stalls());
-        let mut response = match self.admit(parts.uri.path()) {
+        let mut response = match self.admit(&parts) {
             Err(refusal) => self.refuse(refusal, &parts, &id),
             Ok(held) => {
                 if let Some(held) = held {
@@ -166,7 +176,11 @@ impl Front {
         }
     }
 
-    fn admit(&self, path: &str) -> Result<Option<Held>, Refusal> {
+    fn admit(&self, parts: &Parts) -> Result<Option<Held>, Refusal> {
+        if self.peer.is_some() {
+            head::check(parts)?;
+        }
+        let path = parts.uri.path();
         // Whoever watches the server must get through when it is busiest.
         if path == "/livez" || path == "/readyz" {
             return Ok(None);
@@ -174,7 +188,7 @@ impl Front {
         let shared = &*self.shared;
         if let Some(limiter) = &shared.limiter {
             limiter
-                .take(self.peer)
+                .take(self.peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
                 .map_err(|retry_after| Refusal::TooFast {
                     retry_after,
                     per_second: shared.config.rate_per_second.map_or(0, Into::into),

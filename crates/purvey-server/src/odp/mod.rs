@@ -18,13 +18,14 @@ use self::{
 use crate::{Response, ServerConfig, front::Refusal, searches::Searches};
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, header::ACCEPT_LANGUAGE, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header::ACCEPT_LANGUAGE, request::Parts};
 use purvey_catalog::Access;
 use purvey_catalog::catalog::{Catalog, DefinitionPage, Document, ListRequest, Listing, Page};
 use purvey_odp::{
     capability::Kind,
     language::{AcceptLanguage, LanguageTag},
     offering::Representation,
+    problem::InvalidParam,
 };
 use std::sync::Arc;
 
@@ -189,6 +190,11 @@ impl From<Refusal> for Failure {
             Refusal::Full { retry_after } => Self::Unavailable { retry_after },
             Refusal::TooFast { retry_after, .. } => Self::RateLimited { retry_after },
             Refusal::Panicked => Self::Internal,
+            Refusal::Unaddressed => Self::InvalidRequest(vec![InvalidParam::header(
+                "Host",
+                "Must be there once and be a name or an address, with or without a port; under HTTP/2 :authority must be, and say the same.",
+            )]),
+            Refusal::HeadTooLarge => Self::Unreadable(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
         }
     }
 }
