@@ -180,7 +180,7 @@ fn power_cut_while_writing_and_publishing() {
                 history.resolve(settled);
                 ledger.note(Event::Progress(writer, history.progress));
             }
-            server.kill();
+            ledger.recorder.killing(|| server.kill());
         }
 
         let Ledger {
@@ -246,7 +246,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
             }
         });
         thread::sleep(Duration::from_millis(150) + life);
-        server.kill();
+        ledger.recorder.killing(|| server.kill());
         stop.store(true, Ordering::Relaxed);
     });
 }
