@@ -4,7 +4,7 @@ use crate::{
     Response, ServerConfig,
     account::{Account, Accounted, Stalls},
     head,
-    odp::{self, Odp},
+    odp::{self, Odp, Target},
     rate::Limiter,
     request_id::{RequestId, X_REQUEST_ID},
     site, v1,
@@ -27,7 +27,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower::ServiceExt;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// Seconds that a refused caller is told to wait when the server is full: it is rarely full for longer.
 const FULL_RETRY_AFTER: u64 = 1;
@@ -126,14 +126,7 @@ impl Front {
     {
         let (parts, body) = request.into_parts();
         let id = RequestId::of(&parts.headers);
-        // At the level of errors, so that every line that gets through the filter names its request.
-        let span = tracing::error_span!(
-            "request",
-            request_id = id.as_str(),
-            method = parts.method.as_str(),
-            path = parts.uri.path(),
-        );
-        let mut account = Account::open(span.clone());
+        let mut account = Account::open(&id, &parts);
         // Under HTTP/1 a stalled reader shows on the socket.
         let stalls = (parts.version == Version::HTTP_2).then(|| self.stalls());
         let mut response = match self.admit(&parts) {
@@ -145,14 +138,12 @@ impl Front {
                 // Only what a refusal needs; a panic is rare, so the request's head is not copied for it.
                 let surface = Surface::of(parts.uri.path());
                 let method = parts.method.clone();
-                let work = async {
-                    let work = AssertUnwindSafe(self.dispatch(parts, body, &id));
-                    work.catch_unwind().await.unwrap_or_else(|panic| {
-                        tracing::error!(panic = message(&*panic), "a request panicked");
-                        surface.refuse(Refusal::Panicked, &method, &id)
-                    })
-                };
-                work.instrument(span).await
+                let work = AssertUnwindSafe(self.dispatch(parts, body, &id));
+                work.catch_unwind().await.unwrap_or_else(|panic| {
+                    let request_id = id.as_str();
+                    tracing::error!(request_id, panic = message(&*panic), "a request panicked");
+                    surface.refuse(Refusal::Panicked, &method, &id)
+                })
             }
         };
         response.headers_mut().insert(X_REQUEST_ID, id.0);
@@ -166,11 +157,18 @@ impl Front {
     {
         let odp = &self.shared.odp;
         if let Some(target) = odp.target(parts.uri.path()) {
-            return odp.answer(&parts, target, || Body::new(body)).await;
+            let work = odp.answer(&parts, &target, id, || Body::new(body));
+            return match target {
+                Target::Search(_) => work.instrument(span(&parts, id)).await,
+                // A span would cost a tenth of a read, which itself logs nothing but its failure.
+                _ => work.await,
+            };
         }
+        let span = span(&parts, id);
         let mut request = Request::from_parts(parts, Body::new(body));
         request.extensions_mut().insert(id.clone());
-        match self.shared.other.clone().oneshot(request).await {
+        let work = self.shared.other.clone().oneshot(request);
+        match work.instrument(span).await {
             Ok(response) => response,
             Err(never) => match never {},
         }
@@ -206,6 +204,16 @@ impl Front {
     fn refuse(&self, refusal: Refusal, parts: &Parts, id: &RequestId) -> Response {
         Surface::of(parts.uri.path()).refuse(refusal, &parts.method, id)
     }
+}
+
+/// Names the request in what is logged while it is answered. At the level of errors, so that every line that gets through the filter has it.
+fn span(parts: &Parts, id: &RequestId) -> Span {
+    tracing::error_span!(
+        "request",
+        request_id = id.as_str(),
+        method = parts.method.as_str(),
+        path = parts.uri.path(),
+    )
 }
 
 /// Which table of failures a path belongs to.
