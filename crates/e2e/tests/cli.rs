@@ -117,6 +117,44 @@ fn a_broken_manifest_is_refused_with_each_fault_and_its_line() {
         &["catalog.toml", "(line 1)"],
     );
     assert!(!data.exists());
+
+    // What only shows beside a table, or beside the other Collections, is the manifest's fault too.
+    let service = "[service]\nname = \"N\"\ndescription = \"D\"\nlanguage = \"en\"\n";
+    let table = home.path().join("stock.csv");
+    fs::write(&table, "sku,name\nx,X\n").unwrap();
+    let records = format!("{service}[records]\nid = \"sku\"\nname = \"title\"\n");
+    fs::write(&manifest, records).unwrap();
+    fail(
+        import(&data, &manifest, &[&table]),
+        2,
+        &["/records/name", "\"title\"", "(line 7)"],
+    );
+    let orphan =
+        format!("{service}[[collections]]\nid = \"a\"\nname = \"A\"\nparent_ids = [\"b\"]\n");
+    fs::write(&manifest, orphan).unwrap();
+    fail(
+        import(&data, &manifest, &[]),
+        2,
+        &["/collections/0/parent_ids/0", "(line 8)"],
+    );
+}
+
+#[test]
+fn a_setting_without_any_time_or_room_is_refused() {
+    for (flag, value) in [
+        ("--header-timeout", "0s"),
+        ("--body-timeout", "0ms"),
+        ("--write-timeout", "0s"),
+        ("--publish-wait", "0s"),
+        ("--max-record-bytes", "0"),
+        ("--disk-budget", "0MiB"),
+        ("--max-connections", "0"),
+        ("--max-in-flight", "18446744073709551615"),
+    ] {
+        let mut serve = command();
+        serve.args(["serve", "--demo", "--listen", "127.0.0.1:0", flag, value]);
+        fail(serve, 2, &[flag]);
+    }
 }
 
 #[test]
@@ -202,6 +240,16 @@ fn an_export_imports_to_the_same_catalog() {
         (&report["offerings"], &report["collections"]),
         (&json!(287), &json!(34))
     );
+
+    // What is there is only replaced on purpose.
+    let again = |force: &[&str]| {
+        let mut export = command();
+        export.args(["catalog", "export", "--data"]).arg(&first);
+        export.arg(&out).args(force);
+        export
+    };
+    fail(again(&[]), 1, &["catalog.toml is there already", "--force"]);
+    succeed(again(&["--force"]));
 
     // The export stands for itself: neither the demo's files nor the first catalog are needed.
     let manifest = out.join("catalog.toml");

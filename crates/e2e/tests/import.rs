@@ -211,6 +211,30 @@ fn a_dry_run_says_what_would_happen_and_writes_nothing() {
     fs::write(&records, "{\"id\":\"b\",\"name\":\"B\"}\n").unwrap();
     assert_eq!(dry(&["--replace"]).status.code(), Some(0));
     assert_eq!((exported(&data), inspect("stats", &data)), before);
+
+    // Everything is said at once: the bad record, and what is stored and would no longer fit.
+    let tight = home.path().join("tight.toml");
+    let with = |most: u32| {
+        let dialect = "https://json-schema.org/draft/2020-12/schema";
+        let schema = format!(r#"{{"$schema":"{dialect}","maxProperties":{most}}}"#);
+        let text = fs::read_to_string(&manifest).unwrap();
+        let schemas = format!("[schemas]\n\"/s.json\" = {{ inline = '{schema}' }}\n");
+        fs::write(&tight, format!("{text}\n{schemas}")).unwrap();
+    };
+    with(9);
+    let stored = r#"{"id":"w","name":"W","schema":{"url":"/s.json"},"attributes":{"a":1,"b":2}}"#;
+    fs::write(&records, stored).unwrap();
+    succeed(import(&data, &tight, &[&records]));
+    with(1);
+    fs::write(&records, "{\"id\":\"b\"}\n").unwrap();
+    let mut dry = import(&data, &tight, &[&records]);
+    dry.args(["--dry-run", "--json"]);
+    let output = dry.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let report = json_of(&output);
+    assert_eq!(report["rejected"], 1);
+    assert_eq!(report["unfit"][0]["pointer"], "/offerings/w/attributes");
+    assert!(said(&output).contains("stored: /offerings/w/attributes: "));
 }
 
 #[test]

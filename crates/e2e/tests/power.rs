@@ -180,7 +180,7 @@ fn power_cut_while_writing_and_publishing() {
                 history.resolve(settled);
                 ledger.note(Event::Progress(writer, history.progress));
             }
-            server.kill();
+            ledger.recorder.killing(|| server.kill());
         }
 
         let Ledger {
@@ -225,6 +225,8 @@ fn power_cut_while_writing_and_publishing() {
 fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut Random) {
     let server = ledger.serve(data);
     let client = Client::new(&server.url);
+    // Asked while there is surely somebody to answer.
+    let _ = client.operation("");
     let stop = AtomicBool::new(false);
     let life = random.below(Duration::from_millis(200));
     thread::scope(|scope| {
@@ -244,7 +246,7 @@ fn write(ledger: &Ledger, data: &Path, histories: &mut [History], random: &mut R
             }
         });
         thread::sleep(Duration::from_millis(150) + life);
-        server.kill();
+        ledger.recorder.killing(|| server.kill());
         stop.store(true, Ordering::Relaxed);
     });
 }
@@ -286,7 +288,7 @@ fn power_cut_while_importing() {
         for (number, (catalog, _)) in catalogs.iter().enumerate().skip(1) {
             ledger.traverse(&client, &mut random);
             run(number);
-            let deadline = Instant::now() + Duration::from_secs(2);
+            let deadline = Instant::now() + Duration::from_secs(30);
             while served(&client) != *catalog {
                 assert!(Instant::now() < deadline, "an import is not served");
                 thread::sleep(Duration::from_millis(20));

@@ -10,6 +10,9 @@ pub enum Error {
     /// A record, manifest or request breaks rules: fix the places named.
     #[error("{0}")]
     Invalid(Invalid),
+    /// The manifest does not fit the catalog or the table that it is used with: fix the places named in it.
+    #[error("the manifest: {0}")]
+    Manifest(Invalid),
     /// No such Collection or Offering.
     #[error("not found")]
     NotFound,

@@ -31,12 +31,27 @@ pub struct ExportReport {
 }
 
 /// Writes the catalog in `dir`, as it is at one moment, into the directory `out`, which is created: [`MANIFEST`], which carries its
-/// schemas and Collections in it, and [`OFFERINGS`] in id order. Files of an earlier export are replaced.
+/// schemas and Collections in it, and [`OFFERINGS`] in id order. Files of these names are replaced only when `overwrite` says so.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no catalog; failures of the store and the disk.
-pub fn export(dir: &Path, out: &Path, options: &Options) -> Result<ExportReport, Error> {
+/// [`Error::NotFound`] when there is no catalog; [`Error::Conflict`] when a file is in the way; failures of the store and the disk.
+pub fn export(
+    dir: &Path,
+    out: &Path,
+    overwrite: bool,
+    options: &Options,
+) -> Result<ExportReport, Error> {
     let mut store = Store::open_existing(dir)?.ok_or(Error::NotFound)?;
+    let paths = [MANIFEST, OFFERINGS].map(|name| out.join(name));
+    if let Some(taken) = paths.iter().find(|path| !overwrite && path.exists()) {
+        return Err(Error::Conflict {
+            detail: format!(
+                "{} is there already, and nothing was written",
+                taken.display()
+            ),
+        });
+    }
+    let [manifest_path, path] = paths;
     let read = store.read()?;
     std::fs::create_dir_all(out).map_err(Error::io(out))?;
     let manifest = parse_manifest(&read.manifest()?)?;
@@ -52,9 +67,7 @@ pub fn export(dir: &Path, out: &Path, options: &Options) -> Result<ExportReport,
     })?;
     let count = collections.len() as u64;
     let toml = manifest.to_export(collections);
-    let path = out.join(MANIFEST);
-    options.durability.write(&path, toml.as_bytes())?;
-    let path = out.join(OFFERINGS);
+    options.durability.write(&manifest_path, toml.as_bytes())?;
     let unfinished = beside(&path, TEMPORARY);
     let file = File::create(&unfinished).map_err(Error::io(&unfinished))?;
     let mut file = BufWriter::with_capacity(BUFFER_BYTES, file);

@@ -9,14 +9,14 @@ mod rejects;
 mod sink;
 
 pub use prepare::record_kind;
-pub use rejects::Rejected;
+pub use rejects::{Reason, Rejected};
 
 use crate::catalog::{
     Difference, Options, check_records, check_stored, manifest_collections, store_manifest,
 };
 use crate::error::Error;
 use crate::index::Indexer;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Mapping};
 use crate::pipeline;
 use crate::reader::{self, Format, Header, Raw, Source};
 use crate::store::{Store, Tree};
@@ -111,6 +111,9 @@ pub struct ImportReport {
     pub doubtful: u64,
     /// The first of those, at most [`ImportReport::REJECTED`], with the members in doubt.
     pub warnings: Vec<Rejected>,
+    /// Where stored Offerings, which the import does not replace, would no longer fit the manifest, below `/offerings/<id>`; only a dry run
+    /// finds such, and such an import fails.
+    pub unfit: Vec<Reason>,
     /// The generation that holds the import; `None` when nothing was committed or publishing failed.
     pub generation: Option<u64>,
     /// Why what was committed could not be published yet; a server that has the catalog open goes on trying.
@@ -128,7 +131,8 @@ impl ImportReport {
 /// Other writers are [`Error::Busy`] meanwhile; readers are not disturbed.
 ///
 /// # Errors
-/// [`Error::Busy`] while somebody else writes; [`Error::Invalid`] when the manifest's Collections break the hierarchy;
+/// [`Error::Busy`] while somebody else writes; [`Error::Manifest`] when the manifest's Collections break the hierarchy or it maps a column
+/// that a table has not; [`Error::Invalid`] when stored Offerings would no longer fit (a dry run reports them);
 /// [`Error::Source`] when a source cannot be read to its end; failures of the store and the disk. Then nothing was imported.
 pub fn import(
     dir: &Path,
@@ -183,10 +187,9 @@ fn try_out(
     let (mut report, taken) = run(sink, manifest, sources, options, progress)?;
     refuse_nothing(&report, sources, options)?;
     report.collections += collections.len() as u64;
-    let stops = report.rejected > 0 && options.on_error == OnError::Stop;
-    if let Some(store) = store.as_mut().filter(|_| recheck && !stops) {
+    if let Some(store) = store.as_mut().filter(|_| recheck) {
         let read = store.read()?;
-        check_records(manifest, |each| {
+        let checked = check_records(manifest, |each| {
             read.changes(ResourceType::Offering, 0, |row| {
                 if taken.has(ResourceType::Offering, row.id) {
                     Ok(())
@@ -194,7 +197,14 @@ fn try_out(
                     each(row)
                 }
             })
-        })?;
+        });
+        match checked {
+            Err(Error::Invalid(invalid)) => {
+                let unfit = invalid.into_violations().into_iter();
+                report.unfit = unfit.map(Reason::from).collect();
+            }
+            other => other?,
+        }
     }
     Ok(report)
 }
@@ -300,7 +310,7 @@ fn run(
             // A table without rows has columns all the same.
             if let Some(mapping) = manifest.mapping() {
                 for header in reader.headers() {
-                    mapping.check_columns(header)?;
+                    check_columns(mapping, header, manifest)?;
                 }
             }
             Ok(())
@@ -333,6 +343,11 @@ fn run(
     sink.finish()
 }
 
+fn check_columns(mapping: &Mapping, header: &Header, manifest: &Manifest) -> Result<(), Error> {
+    let checked = mapping.check_columns(header);
+    checked.map_err(|invalid| Error::Manifest(manifest.locate(invalid)))
+}
+
 /// A table that lacks a mapped column is one fault of its header, not one of each of its rows.
 fn check_header(
     seen: &mut [Option<Arc<Header>>],
@@ -344,7 +359,7 @@ fn check_header(
     };
     if place.is_none() {
         if let Some(mapping) = manifest.mapping() {
-            mapping.check_columns(header)?;
+            check_columns(mapping, header, manifest)?;
         }
         *place = Some(Arc::clone(header));
     }

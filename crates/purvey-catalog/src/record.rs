@@ -5,8 +5,8 @@
 //! neither is ever on the wire. Translated attributes are a JSON Merge Patch (RFC 7396) on
 //! the default ones: members that a translation does not name stay as they are, so numbers and codes are written once.
 
+mod doubt;
 mod size;
-mod unknown;
 
 use crate::access;
 use crate::manifest::Manifest;
@@ -15,7 +15,7 @@ use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::limits;
 use purvey_odp::offering::{Offering, Placement};
-use purvey_odp::report::{Invalid, Place, Report};
+use purvey_odp::report::{Invalid, Place, Report, Violation};
 use purvey_odp::shape;
 use purvey_odp::text::{Description, Name};
 use serde_json::{Map, Value};
@@ -43,6 +43,7 @@ pub struct Record {
     wire: Value,
     audience: Vec<String>,
     translations: Vec<Translation>,
+    doubts: Vec<Violation>,
 }
 
 /// A record's texts in another language.
@@ -104,16 +105,26 @@ impl Record {
         }
         let value = Value::Object(map);
         let wire = match kind {
-            ResourceType::Offering => Offering::read(report, place, value, placement)
-                .map(|offering| offering.into_value(Placement::Embedded)),
-            ResourceType::Collection => Collection::read(report, place, value, placement)
-                .map(|collection| collection.into_value(Placement::Embedded)),
-        }?;
+            ResourceType::Offering => {
+                Offering::read(report, place, value, placement).map(|offering| {
+                    let doubts = doubt::of_offering(&offering);
+                    (offering.into_value(Placement::Embedded), doubts)
+                })
+            }
+            ResourceType::Collection => {
+                Collection::read(report, place, value, placement).map(|collection| {
+                    let doubts = doubt::of_collection(&collection);
+                    (collection.into_value(Placement::Embedded), doubts)
+                })
+            }
+        };
+        let (wire, doubts) = wire?;
         let record = Self {
             kind,
             wire,
             audience,
             translations,
+            doubts,
         };
         record.check_languages(report, place, context.default_language());
         record.check_attributes(report, place, context);
@@ -146,6 +157,7 @@ impl Record {
                 wire: Value::Object(map),
                 audience,
                 translations,
+                doubts: Vec::new(),
             }
         });
         report.finish(record)
@@ -216,6 +228,12 @@ impl Record {
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
+    }
+
+    /// What is valid in it and may be a typing error, by JSON Pointer: members that the protocol does not define, types of a price and relations
+    /// of Actions that it does not define, members of another type of price. Nothing in a record as it was stored.
+    pub fn doubts(&self) -> &[Violation] {
+        &self.doubts
     }
 
     /// The audiences that may see it; empty: everybody.

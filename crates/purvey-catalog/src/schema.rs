@@ -1,6 +1,7 @@
 //! Attribute schemas (ODP §10): Draft 2020-12, compiled once, without the network and with bounded regular expressions.
 
 mod builtin;
+mod cost;
 mod graph;
 
 pub use builtin::AGENT_SCHEMA;
@@ -57,6 +58,17 @@ impl Schemas {
             }
         }
         let registry = registry(report, place, &documents)?;
+        for (url, _, value) in &documents {
+            if let Some(excess) = cost::excess(&registry, &absolute(url), value) {
+                report.add(
+                    &place.key(url),
+                    format!("Is not a usable schema: it {excess}."),
+                );
+            }
+        }
+        if report.len() > before {
+            return None;
+        }
         let mut schemas = BTreeMap::new();
         for (url, text, value) in &documents {
             let built = jsonschema::options()

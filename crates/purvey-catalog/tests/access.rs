@@ -318,7 +318,7 @@ fn the_manifest_gives_audiences_to_collections_and_rows() {
 
     // Exported and imported again, it is the same.
     let out = dir.path().join("out");
-    purvey_catalog::export::export(&data, &out, &options()).unwrap();
+    purvey_catalog::export::export(&data, &out, false, &options()).unwrap();
     let exported = std::fs::read_to_string(out.join("catalog.toml")).unwrap();
     let again = Manifest::parse(&exported, &out).unwrap();
     assert_eq!(again.collections()[0].audience(), ["staff"]);

@@ -136,7 +136,7 @@ fn an_imported_export_is_the_same_catalog() {
     let dir = tempfile::tempdir().unwrap();
     let original = rich(dir.path(), &dir.path().join("data"));
     let out = dir.path().join("out");
-    let report = export(&dir.path().join("data"), &out, &options()).unwrap();
+    let report = export(&dir.path().join("data"), &out, false, &options()).unwrap();
     assert_eq!((report.offerings, report.collections), (150, 3));
     let toml = fs::read_to_string(out.join(MANIFEST)).unwrap();
     let manifest = Manifest::parse(&toml, &out).unwrap();
@@ -154,9 +154,18 @@ fn an_imported_export_is_the_same_catalog() {
         copied.schema("/schemas/saw.json").unwrap(),
         SCHEMA.as_bytes()
     );
+    // What is there is only replaced on purpose.
+    let before = fs::read(out.join(OFFERINGS)).unwrap();
+    fs::remove_file(out.join(MANIFEST)).unwrap();
+    let refused = export(&copy, &out, false, &options()).unwrap_err();
+    assert!(matches!(refused, purvey_catalog::Error::Conflict { .. }));
+    assert!(refused.to_string().contains(OFFERINGS), "{refused}");
+    assert!(!out.join(MANIFEST).exists());
+    export(&copy, &out, true, &options()).unwrap();
+    assert_eq!(fs::read(out.join(OFFERINGS)).unwrap(), before);
     // And an export of the copy is the same files.
     let again = dir.path().join("again");
-    export(&copy, &again, &options()).unwrap();
+    export(&copy, &again, false, &options()).unwrap();
     for name in [MANIFEST, OFFERINGS] {
         let bytes = |out: &Path| fs::read(out.join(name)).unwrap();
         assert!(bytes(&out) == bytes(&again), "{name} differs");
@@ -185,7 +194,7 @@ fn a_stream_of_records_carries_collections_too() {
 fn there_is_nothing_to_export_where_no_catalog_is() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("missing");
-    let error = export(&missing, &dir.path().join("out"), &options()).unwrap_err();
+    let error = export(&missing, &dir.path().join("out"), false, &options()).unwrap_err();
     assert!(matches!(error, purvey_catalog::Error::NotFound));
     assert!(!missing.exists());
 }

@@ -59,6 +59,18 @@ fn run(
     import(data, manifest, sources, options, &())
 }
 
+/// Where stored Offerings would no longer fit: what a dry run reports and an import fails with.
+fn unfit(result: Result<ImportReport, Error>) -> Vec<String> {
+    match result {
+        Ok(report) => {
+            assert!(!report.committed);
+            let unfit = report.unfit.into_iter();
+            unfit.map(|reason| reason.pointer).collect()
+        }
+        Err(error) => pointers(&error),
+    }
+}
+
 #[test]
 fn stored_offerings_are_held_to_a_stricter_schema_by_a_dry_run_too() {
     let dir = tempfile::tempdir().unwrap();
@@ -74,9 +86,9 @@ fn stored_offerings_are_held_to_a_stricter_schema_by_a_dry_run_too() {
     .unwrap();
     let strict = weighing(10);
     for dry_run in [true, false] {
-        let refused = run(&data, &strict, &[], &with(dry_run, OnError::Stop)).unwrap_err();
+        let refused = run(&data, &strict, &[], &with(dry_run, OnError::Stop));
         assert_eq!(
-            pointers(&refused),
+            unfit(refused),
             [
                 "/offerings/b/attributes/weight",
                 "/offerings/c/attributes/weight"
@@ -88,8 +100,20 @@ fn stored_offerings_are_held_to_a_stricter_schema_by_a_dry_run_too() {
     let light = file(dir.path(), "light.ndjson", &[heavy("b", 7)]);
     for dry_run in [true, false] {
         let options = with(dry_run, OnError::Stop);
-        let refused = run(&data, &strict, std::slice::from_ref(&light), &options).unwrap_err();
-        assert_eq!(pointers(&refused), ["/offerings/c/attributes/weight"]);
+        let refused = run(&data, &strict, std::slice::from_ref(&light), &options);
+        assert_eq!(unfit(refused), ["/offerings/c/attributes/weight"]);
+    }
+    // A dry run says everything at once: what is bad, and what is stored and no longer fits.
+    let mixed = file(
+        dir.path(),
+        "mixed.ndjson",
+        &[heavy("b", 7), json!({"id": "d"})],
+    );
+    for on_error in [OnError::Stop, OnError::Skip] {
+        let options = with(true, on_error);
+        let report = run(&data, &strict, std::slice::from_ref(&mixed), &options).unwrap();
+        assert_eq!((report.rejected, report.faults[0].line), (1, 2));
+        assert_eq!(unfit(Ok(report)), ["/offerings/c/attributes/weight"]);
     }
     let both = file(dir.path(), "both.ndjson", &[heavy("b", 7), heavy("c", 8)]);
     for dry_run in [true, false] {
@@ -125,8 +149,8 @@ fn an_openapi_action_needs_a_document() {
     let dropped = catalog.set_manifest(&without).unwrap_err();
     assert_eq!(pointers(&dropped), ["/offerings/a/actions/1/openapi"]);
     for dry_run in [true, false] {
-        let refused = run(&data, &without, &[], &with(dry_run, OnError::Stop)).unwrap_err();
-        assert_eq!(pointers(&refused), ["/offerings/a/actions/1/openapi"]);
+        let refused = run(&data, &without, &[], &with(dry_run, OnError::Stop));
+        assert_eq!(unfit(refused), ["/offerings/a/actions/1/openapi"]);
     }
 }
 
@@ -187,6 +211,7 @@ fn a_header_without_rows_has_its_columns_checked() {
     let wrong = source("wrong.csv", "sku,name\n");
     for dry_run in [true, false] {
         let refused = run(&data, &table, &wrong, &with(dry_run, OnError::Skip)).unwrap_err();
+        assert!(matches!(refused, Error::Manifest(_)), "{refused}");
         assert_eq!(pointers(&refused), ["/records/name"]);
     }
     let right = source("right.csv", "title,sku\n");
@@ -242,7 +267,7 @@ fn hierarchy_faults_of_a_manifest_name_the_collection_and_its_line() {
         &(),
     );
     for error in [refused, imported.unwrap_err()] {
-        let Error::Invalid(invalid) = error else {
+        let Error::Manifest(invalid) = error else {
             panic!("not a refusal: {error}")
         };
         let found: Vec<(&str, &str)> = invalid
@@ -266,4 +291,88 @@ fn hierarchy_faults_of_a_manifest_name_the_collection_and_its_line() {
         assert!(found[1].1.ends_with("(line 9)"), "{}", found[1].1);
         assert!(found[2].1.ends_with("(line 14)"), "{}", found[2].1);
     }
+}
+
+#[test]
+fn values_that_hardly_anybody_means_are_taken_with_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let action = |rel: &str| json!({"id": "a", "rel": rel, "authentication": "not-required", "http": {"href": "/q", "method": "GET"}});
+    let with_price = |price: Value| json!({"id": "p", "name": "P", "price": price});
+    let cases = [
+        (
+            with_price(json!({"type": "fixd", "amount": "1", "currency": "EUR"})),
+            vec!["/price/type"],
+        ),
+        (
+            with_price(json!({"type": "free", "amount": "1"})),
+            vec!["/price/amount"],
+        ),
+        (
+            with_price(json!({"type": "fixed", "amount": "1", "currency": "EUR", "unit": "h"})),
+            vec!["/price/unit"],
+        ),
+        (
+            json!({"id": "r", "name": "R", "actions": [action("buy")]}),
+            vec!["/actions/0/rel"],
+        ),
+        (
+            with_price(json!({"type": "metered", "amount": "1", "currency": "EUR", "unit": "h"})),
+            vec![],
+        ),
+        (
+            json!({"id": "r", "name": "R", "actions": [action("purchase")]}),
+            vec![],
+        ),
+    ];
+    for (record, expected) in cases {
+        let source = [file(
+            dir.path(),
+            "one.ndjson",
+            std::slice::from_ref(&record),
+        )];
+        let report = run(&data, &manifest(""), &source, &with(true, OnError::Stop)).unwrap();
+        let found: Vec<&str> = report
+            .warnings
+            .iter()
+            .flat_map(|warning| &warning.violations)
+            .map(|violation| violation.pointer.as_str())
+            .collect();
+        assert_eq!(found, expected, "{record}");
+        assert_eq!(report.rejected, 0, "{record}");
+    }
+}
+
+#[test]
+fn a_schema_that_takes_for_ever_is_refused_before_anything_is_held_to_it() {
+    let with_schema = |schema: &Value| {
+        let text = schema.to_string();
+        let toml = format!("{SERVICE}[schemas]\n\"/s.json\" = \"s.json\"\n");
+        Manifest::parse_embedded(&toml, &[("s.json", &text)])
+    };
+    let dialect = "https://json-schema.org/draft/2020-12/schema";
+    // Each of 60 levels refers twice to the next: 2^60 steps.
+    let mut levels = serde_json::Map::new();
+    for level in 0..60 {
+        let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
+        levels.insert(format!("l{level}"), json!({"allOf": [next, next]}));
+    }
+    levels.insert("l60".to_owned(), json!({"type": "object"}));
+    let doubling = json!({"$schema": dialect, "$ref": "#/$defs/l0", "$defs": levels});
+    // Each value asks twice for the whole of what is below it, sixteen levels deep and ten times wide.
+    let below = json!({"additionalProperties": {"$ref": "#"}});
+    let deep = json!({"$schema": dialect, "allOf": vec![below; 10]});
+    let endless = json!({"$schema": dialect, "anyOf": [{"$ref": "#"}, {"type": "string"}]});
+    for schema in [doubling, deep, endless] {
+        let refused = with_schema(&schema).unwrap_err();
+        assert_eq!(pointers(&refused), ["/schemas/~1s.json"], "{schema}");
+    }
+    // Recursion that goes on to what is within ends with the value.
+    let tree = json!({"$schema": dialect, "$id": "https://x.example/tree", "$ref": "#node", "$defs": {"node": {
+        "$anchor": "node",
+        "properties": {"children": {"items": {"$ref": "#node"}}, "left": {"$ref": "tree"}, "right": {"$ref": "#/$defs/node"}},
+        "anyOf": [{"type": "object", "patternProperties": {"^x-": {"type": "string"}}}, {"type": "array"}],
+    }}});
+    let manifest = with_schema(&tree).unwrap();
+    assert!(manifest.schemas().contains("/s.json"));
 }

@@ -134,6 +134,53 @@ fn the_stored_form_is_self_contained_and_stable() {
 }
 
 #[test]
+fn an_openapi_document_is_part_of_the_manifest() {
+    let document = r#"{"openapi": "3.1.0", "paths": {}}"#;
+    let with = |openapi: &str| format!("{SERVICE}openapi = {openapi}\n");
+    let files = [
+        ("api.json", document),
+        ("old.json", r#"{"openapi": "3.0.3"}"#),
+    ];
+    let text = with(r#"{ url = "/api", file = "api.json" }"#);
+    let manifest = Manifest::parse_embedded(&text, &files).unwrap();
+    assert_eq!(manifest.openapi("/api"), Some(document));
+    assert_eq!(manifest.openapi("/other"), None);
+    let again = Manifest::parse_embedded(&manifest.to_toml(), &[]).unwrap();
+    assert_eq!(again.openapi("/api"), Some(document));
+    assert_eq!(again.to_toml(), manifest.to_toml());
+    let elsewhere = with(r#"{ url = "https://api.example.com/openapi.json" }"#);
+    let elsewhere = Manifest::parse_embedded(&elsewhere, &[]).unwrap();
+    assert!(elsewhere.service().has_openapi());
+    for (openapi, pointer) in [
+        (
+            r#"{ url = "/api", file = "none.json" }"#,
+            "/service/openapi/file",
+        ),
+        (r#"{ url = "/api", file = "old.json" }"#, "/service/openapi"),
+        (r#"{ url = "/api", file = 7 }"#, "/service/openapi"),
+        (
+            r#"{ url = "/v1/api", file = "api.json" }"#,
+            "/service/openapi/url",
+        ),
+        (
+            r#"{ url = "https://a.example/api", file = "api.json" }"#,
+            "/service/openapi/url",
+        ),
+        (
+            r#"{ url = "/odp/filters/x", file = "api.json" }"#,
+            "/service/openapi/url",
+        ),
+    ] {
+        match Manifest::parse_embedded(&with(openapi), &files) {
+            Err(Error::Invalid(invalid)) => {
+                assert_eq!(invalid.violations()[0].pointer, pointer, "{openapi}");
+            }
+            other => panic!("{openapi}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn an_export_has_no_mapping_and_the_given_collections() {
     let toml = format!(
         "{SKETCH}[[collections]]\nid = \"node\"\nname = \"Node\"\n[[collections.sorts]]\nid = \"fewest\"\ntitle = \"Fewest\"\ndescription = \"Fewest downloads first.\"\nkeys = [{{ filter_id = \"downloads\", direction = \"ascending\", missing = \"first\" }}]\n"

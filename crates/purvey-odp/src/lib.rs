@@ -14,6 +14,7 @@ pub mod filter;
 pub mod hierarchy;
 pub mod identity;
 pub mod image;
+pub mod keywords;
 pub mod language;
 pub mod limits;
 pub mod media;

@@ -1,8 +1,10 @@
 //! What ends with a response's last byte and not with its head: the request's place in flight, its line in the log, and the
 //! watch for a reader that stops reading.
 
+use crate::request_id::RequestId;
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
+use http::{Method, request::Parts, uri::PathAndQuery};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 use std::{
@@ -15,7 +17,6 @@ use std::{
     task::{Context, Poll},
     time::{Duration, Instant},
 };
-use tracing::Span;
 
 /// The log's target for one line a request, so that a filter can name it.
 pub(crate) const ACCESS: &str = "purvey_server::access";
@@ -24,7 +25,9 @@ const PIECE: usize = 64 * 1_024;
 
 /// One request, from its head to the last byte of its response.
 pub(crate) struct Account {
-    span: Span,
+    id: RequestId,
+    method: Method,
+    target: Option<PathAndQuery>,
     start: Instant,
     status: Option<u16>,
     bytes: u64,
@@ -33,10 +36,12 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Begins; `span` names the request in the log.
-    pub(crate) fn open(span: Span) -> Self {
+    /// Begins for the request with this head.
+    pub(crate) fn open(id: &RequestId, parts: &Parts) -> Self {
         Self {
-            span,
+            id: id.clone(),
+            method: parts.method.clone(),
+            target: parts.uri.path_and_query().cloned(),
             start: Instant::now(),
             status: None,
             bytes: 0,
@@ -68,12 +73,16 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         let milliseconds = self.start.elapsed().as_micros() as f64 / 1_000.0;
+        let request_id = self.id.as_str();
+        let method = self.method.as_str();
+        let path = self.target.as_ref().map_or("", |target| target.path());
+        // Outside of any span: what one says is in the line already.
         match self.status {
             Some(status) => tracing::info!(
-                target: ACCESS, parent: &self.span, status, bytes = self.bytes, milliseconds, "answered"
+                target: ACCESS, parent: None::<tracing::span::Id>, request_id, method, path, status, bytes = self.bytes, milliseconds, "answered"
             ),
             None => tracing::info!(
-                target: ACCESS, parent: &self.span, milliseconds, "the caller went away before the answer"
+                target: ACCESS, parent: None::<tracing::span::Id>, request_id, method, path, milliseconds, "the caller went away before the answer"
             ),
         }
     }

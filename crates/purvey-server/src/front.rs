@@ -3,7 +3,8 @@
 use crate::{
     Response, ServerConfig, Surfaces,
     account::{Account, Accounted, Stalls},
-    odp::{self, Odp},
+    head,
+    odp::{self, Odp, Target},
     rate::Limiter,
     request_id::{RequestId, X_REQUEST_ID},
     site, v1,
@@ -25,7 +26,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower::ServiceExt;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// Seconds that a refused caller is told to wait when the server is full: it is rarely full for longer.
 const FULL_RETRY_AFTER: u64 = 1;
@@ -34,7 +35,8 @@ const FULL_RETRY_AFTER: u64 = 1;
 #[derive(Clone)]
 pub(crate) struct Front {
     shared: Arc<Shared>,
-    peer: IpAddr,
+    /// Whose connection; without one, requests are made in this process.
+    peer: Option<IpAddr>,
     /// Of this connection.
     stalls: Arc<Stalls>,
 }
@@ -51,9 +53,17 @@ struct Shared {
 /// Why the front itself refuses or fails a request; each surface says it in its own words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusal {
-    Full { retry_after: u64 },
-    TooFast { retry_after: u64, per_second: u32 },
+    Full {
+        retry_after: u64,
+    },
+    TooFast {
+        retry_after: u64,
+        per_second: u32,
+    },
     Panicked,
+    /// It names no host, several, or one that is none.
+    Unaddressed,
+    HeadTooLarge,
 }
 
 impl Front {
@@ -73,7 +83,7 @@ impl Front {
                 ready,
                 other,
             }),
-            peer: Ipv4Addr::UNSPECIFIED.into(),
+            peer: None,
             stalls: Arc::default(),
         }
     }
@@ -82,7 +92,7 @@ impl Front {
     pub(crate) fn for_peer(&self, peer: IpAddr) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            peer,
+            peer: Some(peer),
             stalls: Arc::default(),
         }
     }
@@ -116,17 +126,10 @@ impl Front {
     {
         let (parts, body) = request.into_parts();
         let id = RequestId::of(&parts.headers);
-        // At the level of errors, so that every line that gets through the filter names its request.
-        let span = tracing::error_span!(
-            "request",
-            request_id = id.as_str(),
-            method = parts.method.as_str(),
-            path = parts.uri.path(),
-        );
-        let mut account = Account::open(span.clone());
+        let mut account = Account::open(&id, &parts);
         // Under HTTP/1 a stalled reader shows on the socket.
         let stalls = (parts.version == Version::HTTP_2).then(|| self.stalls());
-        let mut response = match self.admit(parts.uri.path()) {
+        let mut response = match self.admit(&parts) {
             Err(refusal) => self.refuse(refusal, &parts, &id),
             Ok(held) => {
                 if let Some(held) = held {
@@ -135,14 +138,12 @@ impl Front {
                 // Only what a refusal needs; a panic is rare, so the request's head is not copied for it.
                 let surface = Surface::of(parts.uri.path());
                 let method = parts.method.clone();
-                let work = async {
-                    let work = AssertUnwindSafe(self.dispatch(parts, body, &id));
-                    work.catch_unwind().await.unwrap_or_else(|panic| {
-                        tracing::error!(panic = message(&*panic), "a request panicked");
-                        surface.refuse(Refusal::Panicked, &method, &id)
-                    })
-                };
-                work.instrument(span).await
+                let work = AssertUnwindSafe(self.dispatch(parts, body, &id));
+                work.catch_unwind().await.unwrap_or_else(|panic| {
+                    let request_id = id.as_str();
+                    tracing::error!(request_id, panic = message(&*panic), "a request panicked");
+                    surface.refuse(Refusal::Panicked, &method, &id)
+                })
             }
         };
         response.headers_mut().insert(X_REQUEST_ID, id.0);
@@ -156,17 +157,28 @@ impl Front {
     {
         let odp = &self.shared.odp;
         if let Some(target) = odp.target(parts.uri.path()) {
-            return odp.answer(&parts, target, || Body::new(body)).await;
+            let work = odp.answer(&parts, &target, id, || Body::new(body));
+            return match target {
+                Target::Search(_) => work.instrument(span(&parts, id)).await,
+                // A span would cost a tenth of a read, which itself logs nothing but its failure.
+                _ => work.await,
+            };
         }
+        let span = span(&parts, id);
         let mut request = Request::from_parts(parts, Body::new(body));
         request.extensions_mut().insert(id.clone());
-        match self.shared.other.clone().oneshot(request).await {
+        let work = self.shared.other.clone().oneshot(request);
+        match work.instrument(span).await {
             Ok(response) => response,
             Err(never) => match never {},
         }
     }
 
-    fn admit(&self, path: &str) -> Result<Option<Held>, Refusal> {
+    fn admit(&self, parts: &Parts) -> Result<Option<Held>, Refusal> {
+        if self.peer.is_some() {
+            head::check(parts)?;
+        }
+        let path = parts.uri.path();
         // Whoever watches the server must get through when it is busiest.
         if path == "/livez" || path == "/readyz" {
             return Ok(None);
@@ -174,7 +186,7 @@ impl Front {
         let shared = &*self.shared;
         if let Some(limiter) = &shared.limiter {
             limiter
-                .take(self.peer)
+                .take(self.peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
                 .map_err(|retry_after| Refusal::TooFast {
                     retry_after,
                     per_second: shared.config.rate_per_second.map_or(0, Into::into),
@@ -192,6 +204,16 @@ impl Front {
     fn refuse(&self, refusal: Refusal, parts: &Parts, id: &RequestId) -> Response {
         Surface::of(parts.uri.path()).refuse(refusal, &parts.method, id)
     }
+}
+
+/// Names the request in what is logged while it is answered. At the level of errors, so that every line that gets through the filter has it.
+fn span(parts: &Parts, id: &RequestId) -> Span {
+    tracing::error_span!(
+        "request",
+        request_id = id.as_str(),
+        method = parts.method.as_str(),
+        path = parts.uri.path(),
+    )
 }
 
 /// Which table of failures a path belongs to.

@@ -13,6 +13,7 @@ mod config;
 mod encoding;
 mod etag;
 mod front;
+mod head;
 mod odp;
 mod published;
 mod rate;

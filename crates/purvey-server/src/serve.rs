@@ -1,6 +1,12 @@
 //! Sockets: accepting, TLS, timeouts, connection cap, stopping.
 
-use crate::{ServerConfig, Surfaces, front::Front, tls, wire::Wire};
+use crate::{
+    ServerConfig, Surfaces,
+    front::Front,
+    head::{HEAD_BYTES, HTTP2_HEAD_BYTES},
+    tls,
+    wire::Wire,
+};
 use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -162,11 +168,11 @@ impl Acceptor {
         http.http1()
             .timer(TokioTimer::new())
             .header_read_timeout(header_timeout)
-            .max_buf_size(64 * 1_024);
+            .max_buf_size(HEAD_BYTES);
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(256)
-            .max_header_list_size(64 * 1_024)
+            .max_header_list_size(HTTP2_HEAD_BYTES as u32)
             .keep_alive_interval(Duration::from_secs(20))
             .keep_alive_timeout(header_timeout);
         Self {

@@ -74,9 +74,9 @@ async fn every_request_has_one_line_and_failures_name_their_cause_under_its_id()
     assert_eq!(line["fields"]["status"], 200);
     assert_eq!(line["fields"]["bytes"], answer.body.len());
     assert!(line["fields"]["milliseconds"].is_number(), "{line}");
-    assert_eq!(line["span"]["request_id"], "mine-1");
-    assert_eq!(line["span"]["method"], "GET");
-    assert_eq!(line["span"]["path"], "/odp/offerings");
+    assert_eq!(line["fields"]["request_id"], "mine-1");
+    assert_eq!(line["fields"]["method"], "GET");
+    assert_eq!(line["fields"]["path"], "/odp/offerings");
     assert!(!line.to_string().contains("secret"), "{line}");
 
     // A record whose bytes cannot be read any more: the answer says that the log names the cause.
@@ -102,14 +102,34 @@ async fn every_request_has_one_line_and_failures_name_their_cause_under_its_id()
         .assert_failure(500, "server.error");
     let lines = log.lines();
     assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0]["span"]["request_id"], "mine-2");
+    assert_eq!(lines[1]["fields"]["request_id"], "mine-2");
     for line in &lines {
-        assert_eq!(line["span"]["request_id"], "mine-2", "{line}");
         assert!(!line.to_string().contains(TOKEN), "{line}");
     }
     assert_eq!(lines[0]["level"], "ERROR");
     let cause = lines[0]["fields"]["error"].as_str().unwrap();
     assert!(cause.contains("offerings"), "{cause}");
     assert_eq!(lines[1]["fields"]["status"], 500);
+
+    // The same for what the protocol's paths read.
+    for entry in std::fs::read_dir(service.directory.path().join("segments")).unwrap() {
+        let path = entry.unwrap().path();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(0).unwrap();
+    }
+    let fields = [("x-request-id", "mine-3")];
+    service
+        .get_with("/odp/offerings/lamp-01", &fields)
+        .await
+        .assert_problem(500, "INTERNAL_ERROR");
+    let lines = log.lines();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0]["level"], "ERROR");
+    assert!(lines[0]["fields"]["error"].is_string(), "{}", lines[0]);
+    for line in &lines {
+        assert_eq!(line["fields"]["request_id"], "mine-3", "{line}");
+    }
 
     // A search that is slow by the server's measure is logged with its shape, and nothing of what was searched for.
     let mut slow = config();
@@ -132,7 +152,7 @@ async fn every_request_has_one_line_and_failures_name_their_cause_under_its_id()
     assert_eq!(lines.len(), 2, "{lines:?}");
     let (slow, access) = (&lines[0], &lines[1]);
     assert_eq!(slow["target"], "purvey_server::slow_search");
-    assert_eq!(slow["span"]["request_id"], access["span"]["request_id"]);
+    assert_eq!(slow["span"]["request_id"], access["fields"]["request_id"]);
     assert_eq!(slow["fields"]["operation"], "search-offerings");
     let shape: Value = serde_json::from_str(slow["fields"]["shape"].as_str().unwrap()).unwrap();
     assert_eq!(shape["filters"], json!(["lamp-name eq"]));

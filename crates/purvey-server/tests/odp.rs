@@ -417,6 +417,30 @@ async fn schemas_are_served_where_the_manifest_says() {
 }
 
 #[tokio::test]
+async fn the_openapi_document_is_served_where_the_manifest_says() {
+    let service = Service::new();
+    let answer = service.get("/openapi.json").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.header("content-type"),
+        "application/vnd.oai.openapi+json;version=3.1"
+    );
+    assert_eq!(answer.json(), json!({"openapi": "3.1.1", "paths": {}}));
+    let document = service.get("/.well-known/odp").await.json();
+    assert_eq!(document["http"]["openapi"], json!({"url": "/openapi.json"}));
+    let accept = [(
+        "accept",
+        "application/vnd.oai.openapi+json;version=3.1, application/json;q=0.9",
+    )];
+    let agents = service.get_with("/openapi.json", &accept).await;
+    assert_eq!(agents.status, 200);
+    service
+        .get_with("/openapi.json", &[("accept", "text/html")])
+        .await
+        .assert_problem(406, "NOT_ACCEPTABLE");
+}
+
+#[tokio::test]
 async fn request_ids_are_echoed_or_made() {
     let service = Service::new();
     let echoed = service

@@ -85,6 +85,38 @@ async fn a_written_record_is_served_once_published() {
 }
 
 #[tokio::test]
+async fn a_write_is_told_what_may_be_a_typing_error() {
+    let service = Service::new();
+    let doubtful = json!({"id": "d", "name": "D", "descripton": "x", "price": {"type": "free", "amount": "1"}});
+    let answer = put(&service, "/v1/catalog/offerings/d", &[], &doubtful).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let warnings = answer.json()["warnings"].clone();
+    assert_eq!(warnings[0]["pointer"], "/descripton");
+    assert_eq!(warnings[1]["pointer"], "/price/amount");
+    assert!(warnings[1]["reason"].as_str().unwrap().contains("free"));
+    assert_eq!(warnings.as_array().unwrap().len(), 2);
+    let clean = put(&service, "/v1/catalog/offerings/lamp-78", &[], &lamp(78)).await;
+    assert_eq!(clean.json().get("warnings"), None);
+    let lines = format!("{doubtful}\n{}\n", lamp(79));
+    let ndjson = [("content-type", "application/x-ndjson")];
+    let stream = write(
+        &service,
+        Method::POST,
+        "/v1/catalog/records",
+        &ndjson,
+        lines,
+    )
+    .await;
+    let text = String::from_utf8(stream.body.to_vec()).unwrap();
+    let results: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(results[0]["warnings"], warnings);
+    assert_eq!(results[1].get("warnings"), None);
+}
+
+#[tokio::test]
 async fn the_token_is_asked_for_first() {
     let service = Service::new();
     for authorization in [

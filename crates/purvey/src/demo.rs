@@ -12,7 +12,12 @@ use std::path::Path;
 
 const MANIFEST: &str = include_str!("../../../catalogs/demo/catalog.toml");
 const OFFERINGS: &[u8] = include_bytes!("../../../catalogs/demo/offerings.ndjson");
-const SCHEMAS: &[(&str, &str)] = &[
+/// What the manifest names.
+const FILES: &[(&str, &str)] = &[
+    (
+        "openapi.json",
+        include_str!("../../../catalogs/demo/openapi.json"),
+    ),
     (
         "schemas/course.json",
         include_str!("../../../catalogs/demo/schemas/course.json"),
@@ -46,7 +51,7 @@ pub(crate) fn load(directory: &Path, catalog: &Options) -> Result<(), Failure> {
         return Ok(());
     }
     let failed = |error: &dyn std::fmt::Display| Failure::new(format_args!("--demo: {error}"));
-    let manifest = Manifest::parse_embedded(MANIFEST, SCHEMAS).map_err(|error| failed(&error))?;
+    let manifest = Manifest::parse_embedded(MANIFEST, FILES).map_err(|error| failed(&error))?;
     let records = tempfile::Builder::new()
         .prefix("purvey-demo-")
         .suffix(".ndjson")

@@ -91,6 +91,7 @@ impl From<purvey_catalog::Error> for Failure {
         use purvey_catalog::Error;
         let failure = Self::new(&error);
         match error {
+            Error::Manifest(_) => failure.exit_code(USAGE),
             Error::Busy { .. } => failure.hint("wait for the import or server write that is running, then try again"),
             Error::Corrupt { path, .. } => match path.file_name().and_then(|name| name.to_str()) {
                 Some(purvey_catalog::store::FILE) => {

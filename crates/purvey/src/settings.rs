@@ -10,7 +10,7 @@ use purvey_work::config::ProviderConfigs;
 use serde::Deserialize;
 use std::{
     net::SocketAddr,
-    num::{NonZeroU32, NonZeroUsize},
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
@@ -68,16 +68,16 @@ settings! {
     write_timeout: Time,
     /// Connections open at once; more wait [default: 4096]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_CONNECTIONS")]
-    max_connections: NonZeroUsize,
+    max_connections: NonZeroU32,
     /// Requests being answered at once, until their responses have left; more get 503 [default: 1024]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_IN_FLIGHT")]
-    max_in_flight: NonZeroUsize,
+    max_in_flight: NonZeroU32,
     /// Searches at work at once [default: one for each processor]
     #[arg(long, value_name = "N", env = "PURVEY_MAX_SEARCHES")]
-    max_searches: NonZeroUsize,
+    max_searches: NonZeroU32,
     /// Searches that wait for one of those to end; more get 503 [default: 256]
     #[arg(long, value_name = "N", env = "PURVEY_SEARCH_QUEUE")]
-    search_queue: usize,
+    search_queue: u32,
     /// Longest wait of such a search; then it gets 503 [default: 1s]
     #[arg(long, value_name = "TIME", env = "PURVEY_SEARCH_WAIT")]
     search_wait: Time,
@@ -170,6 +170,7 @@ impl Settings {
 
     /// The server's part.
     pub(crate) fn server(&self) -> Result<ServerConfig, Failure> {
+        self.refuse_nothing()?;
         let mut config = ServerConfig::default();
         fn set<T>(slot: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -181,16 +182,14 @@ impl Settings {
         set(&mut config.header_timeout, time(self.header_timeout));
         set(&mut config.body_timeout, time(self.body_timeout));
         set(&mut config.write_timeout, time(self.write_timeout));
+        let count = |count: Option<NonZeroU32>| count.map(|count| count.get() as usize);
+        set(&mut config.max_connections, count(self.max_connections));
+        set(&mut config.max_in_flight, count(self.max_in_flight));
+        set(&mut config.max_searches, count(self.max_searches));
         set(
-            &mut config.max_connections,
-            self.max_connections.map(Into::into),
+            &mut config.search_queue,
+            self.search_queue.map(|count| count as usize),
         );
-        set(
-            &mut config.max_in_flight,
-            self.max_in_flight.map(Into::into),
-        );
-        set(&mut config.max_searches, self.max_searches.map(Into::into));
-        set(&mut config.search_queue, self.search_queue);
         set(&mut config.search_wait, time(self.search_wait));
         set(&mut config.slow_search, time(self.slow_search));
         set(&mut config.publish_wait, time(self.publish_wait));
@@ -216,6 +215,51 @@ impl Settings {
         };
         config.admin_token = self.token()?;
         Ok(config)
+    }
+
+    /// Refuses what would leave the server without any time or room for its work.
+    fn refuse_nothing(&self) -> Result<(), Failure> {
+        let time = |time: Option<Time>| time.is_some_and(|Time(time)| time.is_zero());
+        let size = |size: Option<Size>| size == Some(Size(0));
+        let nothing = [
+            (
+                "header-timeout",
+                time(self.header_timeout),
+                "no request could arrive",
+            ),
+            (
+                "body-timeout",
+                time(self.body_timeout),
+                "no request body could arrive",
+            ),
+            (
+                "write-timeout",
+                time(self.write_timeout),
+                "no response could leave",
+            ),
+            (
+                "publish-wait",
+                time(self.publish_wait),
+                "no write could wait for its publication",
+            ),
+            (
+                "max-record-bytes",
+                size(self.max_record_bytes),
+                "no record could be written",
+            ),
+            (
+                "disk-budget",
+                size(self.disk_budget),
+                "every index is larger",
+            ),
+        ];
+        match nothing.into_iter().find(|(_, is_nothing, _)| *is_nothing) {
+            None => Ok(()),
+            Some((name, _, why)) => Err(Failure::usage(format_args!(
+                "--{name} must not be 0: {why}"
+            ))
+            .hint("give it more, or leave it out for the default")),
+        }
     }
 
     fn token(&self) -> Result<Option<AdminToken>, Failure> {
@@ -303,6 +347,40 @@ mod tests {
             let message = format!("{:?}", parse(text).unwrap_err());
             assert!(message.contains(named), "{message}");
         }
+    }
+
+    #[test]
+    fn nothing_is_refused_with_its_name_and_so_is_more_than_can_be() {
+        for key in [
+            "header_timeout",
+            "body_timeout",
+            "write_timeout",
+            "publish_wait",
+        ] {
+            let refused = parse(&format!("{key} = \"0s\"")).unwrap().server();
+            let said = refused.unwrap_err().message().to_owned();
+            assert!(
+                said.starts_with(&format!("--{} must not be 0", key.replace('_', "-"))),
+                "{said}"
+            );
+        }
+        for key in ["max_record_bytes", "disk_budget"] {
+            assert!(
+                parse(&format!("{key} = \"0\"")).unwrap().server().is_err(),
+                "{key}"
+            );
+        }
+        for key in [
+            "max_connections",
+            "max_in_flight",
+            "max_searches",
+            "search_queue",
+        ] {
+            assert!(parse(&format!("{key} = 4294967296")).is_err(), "{key}");
+        }
+        // Not to wait at all is a wish that makes sense here.
+        let none = "search_wait = \"0s\"\nslow_search = \"0s\"\ndrain_delay = \"0s\"\nshutdown_deadline = \"0s\"\nsearch_queue = 0";
+        assert!(parse(none).unwrap().server().is_ok());
     }
 
     #[test]

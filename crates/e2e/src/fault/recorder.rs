@@ -100,6 +100,15 @@ impl Recorder {
         self.log.unlock().expect("the log's lock");
     }
 
+    /// Runs `kill` while every change that was made is written down: killed in between, a process would leave a change that others
+    /// read and no image has.
+    pub fn killing<T>(&self, kill: impl FnOnce() -> T) -> T {
+        self.log.lock().expect("the log's lock");
+        let killed = kill();
+        self.log.unlock().expect("the log's lock");
+        killed
+    }
+
     /// Ends the recording; the processes must have ended. The directory as the log says it must now be equals the real
     /// one, or something has written past the layer: that panics, since no replay could be trusted.
     #[must_use]

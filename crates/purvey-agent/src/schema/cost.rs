@@ -5,8 +5,8 @@
 //! the number of pairs. What is too much is refused.
 
 use super::index::{Index, is_built_in};
-use super::keywords;
 use crate::issue::{Fault, IssueCode};
+use purvey_odp::keywords;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::ptr;

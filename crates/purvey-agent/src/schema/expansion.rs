@@ -5,8 +5,8 @@
 //! schema once.
 
 use super::index::Index;
-use super::keywords;
 use crate::issue::{Fault, IssueCode};
+use purvey_odp::keywords;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::ptr;

@@ -1,11 +1,11 @@
 //! Fetching a schema and everything that it refers to, and making one document of it (ODP §10).
 
 use super::index::is_built_in;
-use super::keywords::within_mut;
 use crate::issue::{Fault, IssueCode};
 use crate::supporting::{Supporting, undecodable};
 use crate::transport::Class;
 use purvey_odp::decode::{Bounds, decode};
+use purvey_odp::keywords::within_mut;
 use purvey_odp::limits;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet, VecDeque};

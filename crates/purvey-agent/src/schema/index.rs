@@ -1,7 +1,7 @@
 //! Where everything is in a schema that is one document.
 
-use super::keywords;
 use crate::issue::{Fault, IssueCode};
+use purvey_odp::keywords;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use std::ptr;

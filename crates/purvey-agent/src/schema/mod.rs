@@ -8,7 +8,6 @@ mod cost;
 mod expansion;
 mod graph;
 mod index;
-mod keywords;
 
 use crate::issue::{Fault, Issue, IssueCode, Scope};
 use crate::supporting::Supporting;

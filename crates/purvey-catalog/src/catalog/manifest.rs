@@ -12,7 +12,7 @@ use std::collections::HashSet;
 /// The manifest's Collections in an order in which each comes after its parents, checked against `tree` (what exists already).
 ///
 /// # Errors
-/// [`Error::Invalid`] for edges that the hierarchy must not have (ODP §4), each below `/collections/<index>` and with its line.
+/// [`Error::Manifest`] for edges that the hierarchy must not have (ODP §4), each below `/collections/<index>` and with its line.
 pub(crate) fn manifest_collections(manifest: &Manifest, tree: &Tree) -> Result<Vec<Put>, Error> {
     let mut waiting: Vec<(usize, Put)> = manifest
         .collections()
@@ -50,7 +50,7 @@ pub(crate) fn manifest_collections(manifest: &Manifest, tree: &Tree) -> Result<V
     }
     report
         .finish(Some(ordered))
-        .map_err(|invalid| manifest.locate(invalid).into())
+        .map_err(|invalid| Error::Manifest(manifest.locate(invalid)))
 }
 
 /// What putting a manifest in force in place of another comes to.

@@ -256,6 +256,13 @@ impl Catalog {
         Some(Bytes::copy_from_slice(schema.as_bytes()))
     }
 
+    /// The OpenAPI document served at `path`.
+    pub fn openapi(&self, path: &str) -> Option<Bytes> {
+        let snapshot = self.current();
+        let document = snapshot.manifest.openapi(path)?;
+        Some(Bytes::copy_from_slice(document.as_bytes()))
+    }
+
     /// The page after `after`; `cursor` says what the sequence is.
     fn page(
         &self,

@@ -52,6 +52,7 @@ pub(super) fn remove(
         generation: seq,
         revision: seq,
         created: false,
+        warnings: Vec::new(),
     })
 }
 

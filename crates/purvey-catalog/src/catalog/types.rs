@@ -9,6 +9,7 @@ use bytes::Bytes;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::{AcceptLanguage, LanguageTag};
 use purvey_odp::offering::Representation;
+use purvey_odp::report::Violation;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,7 +126,7 @@ pub enum Precondition {
 }
 
 /// A durable write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The first generation that holds it.
     pub generation: u64,
@@ -133,6 +134,8 @@ pub struct Written {
     pub revision: u64,
     /// Whether the record did not exist before.
     pub created: bool,
+    /// What was taken although it may be a typing error, by JSON Pointer ([`crate::record::Record::doubts`]).
+    pub warnings: Vec<Violation>,
 }
 
 /// A record as it is stored.

@@ -8,7 +8,7 @@ use crate::record::Record;
 use crate::store::{Put, Writer};
 use bytes::Bytes;
 use purvey_odp::identity::ResourceType;
-use purvey_odp::report::Invalid;
+use purvey_odp::report::{Invalid, Violation};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -40,11 +40,15 @@ impl Catalog {
                 if write.head().manifest_seq != seq {
                     return Ok(None);
                 }
-                let put = prepared?;
+                let Prepared { put, warnings } = prepared?;
                 if put.id != id {
                     return Err(Invalid::one("/id", format!("Must be {id}.")).into());
                 }
-                write.put(&put, precondition).map(Some)
+                let written = write.put(&put, precondition)?;
+                Ok(Some(Written {
+                    warnings,
+                    ..written
+                }))
             })
         })
     }
@@ -66,9 +70,13 @@ impl Catalog {
                 if write.head().manifest_seq != seq {
                     return Ok(None);
                 }
-                let store = |put: Result<Put, Error>| {
-                    let put = put?;
-                    write.step(|write| write.put(&put, Precondition::None))
+                let store = |prepared: Result<Prepared, Error>| {
+                    let Prepared { put, warnings } = prepared?;
+                    let written = write.step(|write| write.put(&put, Precondition::None))?;
+                    Ok(Written {
+                        warnings,
+                        ..written
+                    })
                 };
                 Ok(Some(prepared.into_iter().map(store).collect::<Vec<_>>()))
             })
@@ -110,7 +118,7 @@ impl Catalog {
     /// when nothing changes.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when its Collections break the hierarchy, or when stored Offerings do not fit its schemas;
+    /// [`Error::Manifest`] when its Collections break the hierarchy; [`Error::Invalid`] when stored Offerings do not fit its schemas;
     /// [`Error::Busy`]; failures of the store.
     pub fn set_manifest(&self, manifest: &Manifest) -> Result<Option<u64>, Error> {
         let manifest = parse_manifest(manifest.to_toml().as_bytes())?.with_lines_of(manifest);
@@ -179,6 +187,15 @@ impl Catalog {
     }
 }
 
-fn prepare(kind: ResourceType, value: Value, manifest: &Manifest) -> Result<Put, Error> {
-    Ok(Put::of(&Record::validate(value, kind, manifest)?))
+struct Prepared {
+    put: Put,
+    warnings: Vec<Violation>,
+}
+
+fn prepare(kind: ResourceType, value: Value, manifest: &Manifest) -> Result<Prepared, Error> {
+    let record = Record::validate(value, kind, manifest)?;
+    Ok(Prepared {
+        put: Put::of(&record),
+        warnings: record.doubts().to_vec(),
+    })
 }

@@ -5,7 +5,7 @@ use crate::reader::{Input, Raw};
 use crate::record::Record;
 use crate::store::Put;
 use purvey_odp::identity::ResourceType;
-use purvey_odp::report::Invalid;
+use purvey_odp::report::{Invalid, Violation};
 use serde_json::Value;
 
 /// The kind of a JSON record in a stream of records, and the record itself. `{"collection": {…}}` and `{"offering": {…}}` say it;
@@ -26,10 +26,10 @@ pub fn record_kind(value: Value) -> (ResourceType, Value) {
     (ResourceType::Offering, value)
 }
 
-/// A record that can be stored, and the members in it that the protocol does not know.
+/// A record that can be stored, and what in it may be a typing error.
 pub(super) struct Prepared {
     pub(super) put: Put,
-    pub(super) unknown: Vec<String>,
+    pub(super) doubts: Vec<Violation>,
 }
 
 /// Decodes, maps and validates one record.
@@ -42,6 +42,6 @@ pub(super) fn prepare(raw: &Raw, manifest: &Manifest) -> Result<Prepared, Invali
     let record = Record::validate(value, kind, manifest)?;
     Ok(Prepared {
         put: Put::of(&record),
-        unknown: record.unknown_members(),
+        doubts: record.doubts().to_vec(),
     })
 }

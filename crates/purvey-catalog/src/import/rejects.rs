@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::reader::{Header, Raw};
-use purvey_odp::report::{Invalid, Violation};
+use purvey_odp::report::Violation;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,44 +16,32 @@ pub struct Rejected {
     pub source: PathBuf,
     /// Line on which it starts, from 1.
     pub line: u64,
-    /// What is wrong with it; never empty.
+    /// What is wrong with it, or in doubt; never empty.
     pub violations: Vec<Reason>,
 }
 
-/// One broken rule of a rejected record.
+/// One broken rule, or one doubt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// JSON Pointer of the member that breaks the rule; `""` for the whole record.
+    /// JSON Pointer of the member that it is about; `""` for the whole record.
     pub pointer: String,
-    /// What the rule asks for.
+    /// What the rule asks for, or what the doubt is.
     pub reason: String,
 }
 
 impl Rejected {
-    pub(super) fn new(source: &Path, line: u64, invalid: Invalid) -> Self {
-        let reason = |v: Violation| Reason {
-            pointer: v.pointer,
-            reason: v.reason,
-        };
+    pub(super) fn new(source: &Path, line: u64, violations: Vec<Violation>) -> Self {
         Self {
             source: source.to_owned(),
             line,
-            violations: invalid.into_violations().into_iter().map(reason).collect(),
+            violations: violations.into_iter().map(Reason::from).collect(),
         }
     }
+}
 
-    /// A record that is taken although the protocol does not define these members.
-    pub(super) fn doubtful(source: &Path, line: u64, unknown: Vec<String>) -> Self {
-        let reason = |pointer| Reason {
-            pointer,
-            reason: "Is not a member that the protocol defines; it is kept and served as it is."
-                .to_owned(),
-        };
-        Self {
-            source: source.to_owned(),
-            line,
-            violations: unknown.into_iter().map(reason).collect(),
-        }
+impl From<Violation> for Reason {
+    fn from(Violation { pointer, reason }: Violation) -> Self {
+        Self { pointer, reason }
     }
 }
 

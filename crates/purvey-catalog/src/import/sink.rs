@@ -61,17 +61,20 @@ impl<'a, 'w> Sink<'a, 'w> {
     ) -> Result<(), Error> {
         self.report.read += 1;
         match prepared.and_then(|prepared| self.judge(&prepared.put).map(|()| prepared)) {
-            Ok(Prepared { put, unknown }) => {
-                if !unknown.is_empty() {
+            Ok(Prepared { put, doubts }) => {
+                if !doubts.is_empty() {
                     self.report.doubtful += 1;
                     if self.report.warnings.len() < ImportReport::REJECTED {
-                        let doubtful = Rejected::doubtful(source, raw.line, unknown);
+                        let doubtful = Rejected::new(source, raw.line, doubts);
                         self.report.warnings.push(doubtful);
                     }
                 }
                 self.accept(put)
             }
-            Err(invalid) => self.reject(raw, Rejected::new(source, raw.line, invalid)),
+            Err(invalid) => {
+                let rejected = Rejected::new(source, raw.line, invalid.into_violations());
+                self.reject(raw, rejected)
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod advertise;
 mod mapping;
+mod openapi;
 mod read;
 mod search;
 mod service;
@@ -44,6 +45,7 @@ pub struct Manifest {
     service: Service,
     mapping: Option<Mapping>,
     schemas: Schemas,
+    openapi: Option<openapi::OpenApi>,
     collections: Vec<Record>,
     text: Vec<TextField>,
     texts: [Arc<TextPlan>; 2],
@@ -221,6 +223,12 @@ impl Manifest {
     /// The attribute schemas.
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
+    }
+
+    /// The text of the OpenAPI document that is served at `path`.
+    pub fn openapi(&self, path: &str) -> Option<&str> {
+        let openapi = self.openapi.as_ref()?;
+        (openapi.path == path).then_some(openapi.text.as_str())
     }
 
     /// What search text is compared with, and how much each counts.

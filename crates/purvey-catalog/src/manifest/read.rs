@@ -1,5 +1,6 @@
 //! From the manifest's JSON to its parts.
 
+use super::openapi::OpenApi;
 use super::search::{Capabilities, Search, TextField};
 use super::service::{Service, UNDETERMINED};
 use super::{Manifest, Mapping, Scoped, advertise, closed, digest};
@@ -26,16 +27,24 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
     let root = Place::ROOT;
     let mut source = shape::object(report, &root, value)?;
     let texts = schema_texts(report, &root.key("schemas"), &mut source, load);
+    let openapi = OpenApi::read(report, &root, &mut source, load);
     let mut map = source.clone();
     let service = shape::required(report, &root, &mut map, "service", Service::read);
     map.shift_remove("schemas");
     if let Some(service) = &service {
-        refuse_operations(
-            report,
-            &root.key("schemas"),
-            service.endpoint_base(),
-            &texts,
-        );
+        let base = service.endpoint_base();
+        let schemas = root.key("schemas");
+        for (url, _) in &texts {
+            refuse_operations(report, &schemas.key(url), base, url);
+        }
+        if let Some(openapi) = &openapi {
+            let place = root.key("service");
+            let place = place.key("openapi");
+            refuse_operations(report, &place.key("url"), base, &openapi.path);
+            if texts.iter().any(|(url, _)| *url == openapi.path) {
+                report.add(&place.key("url"), "Must not be the path of a schema.");
+            }
+        }
     }
     let schemas = Schemas::compile(report, &root.key("schemas"), texts);
     let mapping = shape::optional(report, &root, &mut map, "records", Mapping::read);
@@ -104,6 +113,7 @@ pub(super) fn manifest(report: &mut Report, value: Value, load: Load<'_>) -> Opt
         service,
         mapping,
         schemas: schemas?,
+        openapi,
         collections,
         text: search.text,
         texts,
@@ -180,24 +190,17 @@ fn schema_texts(
     texts
 }
 
-/// A schema is not served where an operation is.
-fn refuse_operations(
-    report: &mut Report,
-    place: &Place<'_>,
-    base: &str,
-    texts: &[(String, String)],
-) {
-    for (url, _) in texts {
-        let below = url
-            .strip_prefix(base)
-            .and_then(|rest| rest.strip_prefix('/'));
-        let first = below.and_then(|rest| rest.split('/').next());
-        if let Some(first) = first.filter(|first| OPERATIONS.contains(first)) {
-            report.add(
-                &place.key(url),
-                format!("Must not be at or below {base}/{first}: operations are there."),
-            );
-        }
+/// Nothing is served where an operation is.
+fn refuse_operations(report: &mut Report, place: &Place<'_>, base: &str, url: &str) {
+    let below = url
+        .strip_prefix(base)
+        .and_then(|rest| rest.strip_prefix('/'));
+    let first = below.and_then(|rest| rest.split('/').next());
+    if let Some(first) = first.filter(|first| OPERATIONS.contains(first)) {
+        report.add(
+            place,
+            format!("Must not be at or below {base}/{first}: operations are there."),
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! `[service]`: what the Service Document says (ODP §2).
 
+use super::openapi::INLINE;
 use super::search::Capabilities;
 use super::{closed, note};
 use purvey_odp::language::LanguageTag;
@@ -103,7 +104,13 @@ impl Service {
             shape::optional(report, place, &mut map, "auth_expands", read_operations);
         closed(report, place, &map);
         let mut http = json!({ "endpoint_base": endpoint_base });
-        if let (Some(openapi), Value::Object(http)) = (members.shift_remove("openapi"), &mut http) {
+        if let (Some(mut openapi), Value::Object(http)) =
+            (members.shift_remove("openapi"), &mut http)
+        {
+            // The document itself is no part of the Service Document.
+            if let Value::Object(openapi) = &mut openapi {
+                openapi.shift_remove(INLINE);
+            }
             http.insert("openapi".to_owned(), openapi);
         }
         let language = match members.get("language") {

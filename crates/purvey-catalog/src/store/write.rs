@@ -140,6 +140,7 @@ impl<'a> Write<'a> {
             generation: seq,
             revision: seq,
             created: present.is_none(),
+            warnings: Vec::new(),
         })
     }
 

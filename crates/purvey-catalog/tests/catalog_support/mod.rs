@@ -126,7 +126,7 @@ pub(crate) fn all(catalog: &Catalog, operation: &Listing) -> Vec<String> {
 /// The places named by a refusal.
 pub(crate) fn pointers(error: &Error) -> Vec<String> {
     match error {
-        Error::Invalid(invalid) => {
+        Error::Invalid(invalid) | Error::Manifest(invalid) => {
             let violations = invalid.violations().iter();
             violations.map(|v| v.pointer.clone()).collect()
         }

@@ -1,6 +1,6 @@
 //! Who asks: the context of a request to an operation.
 //!
-//! The Service Document and attribute schemas are public: they are the same for everybody, and `Authorization` counts for nothing there. Every
+//! The Service Document, attribute schemas and the OpenAPI document are public: they are the same for everybody, and `Authorization` counts for nothing there. Every
 //! operation takes a token that the operator made; whatever else is presented is refused, so that nobody mistakes the public part for all.
 
 use super::problem::Failure;

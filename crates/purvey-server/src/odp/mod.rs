@@ -1,4 +1,4 @@
-//! The ODP paths: the Service Document, the operations below `http.endpoint_base`, attribute schemas.
+//! The ODP paths: the Service Document, the operations below `http.endpoint_base`, attribute schemas, the OpenAPI document.
 
 mod auth;
 pub(crate) mod problem;
@@ -15,16 +15,17 @@ use self::{
     problem::Failure,
     query::{ListQuery, Wanted},
 };
-use crate::{Response, ServerConfig, front::Refusal, searches::Searches};
+use crate::{Response, ServerConfig, front::Refusal, request_id::RequestId, searches::Searches};
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, header::ACCEPT_LANGUAGE, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header::ACCEPT_LANGUAGE, request::Parts};
 use purvey_catalog::Access;
 use purvey_catalog::catalog::{Catalog, DefinitionPage, Document, ListRequest, Listing, Page};
 use purvey_odp::{
     capability::Kind,
     language::{AcceptLanguage, LanguageTag},
     offering::Representation,
+    problem::InvalidParam,
 };
 use std::sync::Arc;
 
@@ -53,12 +54,13 @@ impl Odp {
     pub(crate) async fn answer(
         &self,
         parts: &Parts,
-        target: Target<'_>,
+        target: &Target<'_>,
+        id: &RequestId,
         body: impl FnOnce() -> Body,
     ) -> Response {
         let method = &parts.method;
         let allow = target.allow();
-        let result = match (method, &target) {
+        let result = match (method, target) {
             (_, Target::Nothing) => Err(Failure::NotFound),
             (&Method::GET | &Method::HEAD, _) => self.read(parts, target).await,
             (&Method::OPTIONS, _) => Ok(respond::options(allow)),
@@ -67,14 +69,19 @@ impl Odp {
             }
             _ => Err(Failure::MethodNotAllowed { allow }),
         };
-        result.unwrap_or_else(|failure| failure.response(method))
+        result.unwrap_or_else(|failure| {
+            if let Failure::Broken(error) = &failure {
+                tracing::error!(request_id = id.as_str(), %error, "a read failed");
+            }
+            failure.response(method)
+        })
     }
 
-    async fn read(&self, parts: &Parts, target: Target<'_>) -> Result<Response, Failure> {
+    async fn read(&self, parts: &Parts, target: &Target<'_>) -> Result<Response, Failure> {
         let (catalog, headers) = (&self.catalog, &parts.headers);
         let query = parts.uri.query();
         let target = match target {
-            Target::Search(kind) if !query::continues(query) => Target::Get(kind, "search"),
+            Target::Search(kind) if !query::continues(query) => &Target::Get(*kind, "search"),
             target => target,
         };
         let media = target.media();
@@ -85,20 +92,20 @@ impl Odp {
         media.negotiate(headers)?;
         let (body, language) = match target {
             Target::Nothing => return Err(Failure::NotFound),
-            Target::Schema(body) => (body, None),
+            Target::Schema(body) | Target::OpenApi(body) => (body.clone(), None),
             Target::Service => single(catalog.service_document(&languages(headers))?),
             Target::Get(kind, id) => {
                 let wanted = query::retrieval(query).map_err(Failure::InvalidRequest)?;
                 let representation = representation(wanted, Representation::Full);
-                single(catalog.get(kind, id, representation, &languages(headers), &access)?)
+                single(catalog.get(*kind, id, representation, &languages(headers), &access)?)
             }
             Target::List(operation) => {
                 let query = query::list(query).map_err(Failure::InvalidRequest)?;
-                several(list(catalog, headers, operation, query, &access)?)
+                several(list(catalog, headers, operation.clone(), query, &access)?)
             }
-            Target::Search(kind) => several(search::resume(self, parts, kind, &access).await?),
+            Target::Search(kind) => several(search::resume(self, parts, *kind, &access).await?),
             Target::Definitions(collection, kind) => {
-                several(definitions(catalog, collection, kind, query, &access)?)
+                several(definitions(catalog, *collection, *kind, query, &access)?)
             }
         };
         Ok(respond::representation(&parts.method, headers, media, &access, language, body).await)
@@ -189,6 +196,11 @@ impl From<Refusal> for Failure {
             Refusal::Full { retry_after } => Self::Unavailable { retry_after },
             Refusal::TooFast { retry_after, .. } => Self::RateLimited { retry_after },
             Refusal::Panicked => Self::Internal,
+            Refusal::Unaddressed => Self::InvalidRequest(vec![InvalidParam::header(
+                "Host",
+                "Must be there once and be a name or an address, with or without a port; under HTTP/2 :authority must be, and say the same.",
+            )]),
+            Refusal::HeadTooLarge => Self::Unreadable(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) enum Failure {
         retry_after: u64,
     },
     Internal,
+    /// The catalog failed; whoever answers logs why.
+    Broken(Box<Error>),
     /// What came was no request at all; the HTTP library's status says why.
     Unreadable(StatusCode),
 }
@@ -90,7 +92,7 @@ impl Failure {
             ),
             Self::Unavailable { .. } => Problem::service_unavailable()
                 .with_detail("The Service is busy; wait as long as Retry-After says."),
-            Self::Internal => other(
+            Self::Internal | Self::Broken(_) => other(
                 "INTERNAL_ERROR",
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "Internal error",
@@ -198,10 +200,7 @@ impl From<Error> for Failure {
             } => Self::Unavailable {
                 retry_after: retry_after_seconds,
             },
-            error => {
-                tracing::error!(%error, "a read failed");
-                Self::Internal
-            }
+            error => Self::Broken(Box::new(error)),
         }
     }
 }

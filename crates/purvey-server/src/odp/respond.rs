@@ -30,6 +30,8 @@ pub(super) enum Media {
     Public,
     /// `application/schema+json`
     Schema,
+    /// `application/vnd.oai.openapi+json`
+    OpenApi,
 }
 
 impl Media {
@@ -37,6 +39,15 @@ impl Media {
         match self {
             Self::Document | Self::Public => media::ODP,
             Self::Schema => media::SCHEMA,
+            Self::OpenApi => media::OPENAPI,
+        }
+    }
+
+    const fn content_type(self) -> &'static str {
+        match self {
+            // Of this type the version is a part (ODP §4).
+            Self::OpenApi => "application/vnd.oai.openapi+json;version=3.1",
+            _ => self.essence(),
         }
     }
 
@@ -44,7 +55,7 @@ impl Media {
         match self {
             Self::Document => "Accept, Accept-Encoding, Accept-Language, Authorization",
             Self::Public => "Accept, Accept-Encoding, Accept-Language",
-            Self::Schema => "Accept, Accept-Encoding",
+            Self::Schema | Self::OpenApi => "Accept, Accept-Encoding",
         }
     }
 
@@ -82,7 +93,8 @@ pub(super) async fn representation(
     language: Option<HeaderValue>,
     body: Bytes,
 ) -> Response {
-    let tag = etag::of_content(&body, Coding::choose(request, body.len()));
+    let wanted = Coding::choose(request, body.len());
+    let tag = etag::of_content(&body, wanted);
     let (mut response, tag) = if etag::none_match_names(request, &tag) {
         let mut response = http::Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -92,7 +104,12 @@ pub(super) async fn representation(
         if *method == Method::HEAD {
             *response.body_mut() = Body::empty();
         }
-        (response, etag::of_content(&body, coding))
+        let tag = match coding == wanted {
+            true => tag,
+            // It could not be coded.
+            false => etag::of_content(&body, coding),
+        };
+        (response, tag)
     };
     let headers = response.headers_mut();
     headers.insert(ETAG, tag);
@@ -138,7 +155,7 @@ async fn coded(
     let mut response = http::Response::new(Body::from(body));
     let headers = response.headers_mut();
     headers.reserve(12);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media.essence()));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media.content_type()));
     headers.insert(CONTENT_LENGTH, length.into());
     if let Some(language) = language {
         headers.insert(CONTENT_LANGUAGE, language);

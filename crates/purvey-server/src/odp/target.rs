@@ -21,6 +21,7 @@ pub(crate) enum Target<'a> {
     /// Definitions of the Service, or of a Collection.
     Definitions(Option<&'a str>, Kind),
     Schema(Bytes),
+    OpenApi(Bytes),
     Nothing,
 }
 
@@ -38,6 +39,7 @@ impl<'a> Target<'a> {
         let target = path.strip_prefix(base).and_then(Self::below);
         target
             .or_else(|| catalog.schema(path).map(Self::Schema))
+            .or_else(|| catalog.openapi(path).map(Self::OpenApi))
             // Below an endpoint base of its own everything is ours; below the root other surfaces may be.
             .or_else(|| (!base.is_empty() && below(path, base)).then_some(Self::Nothing))
     }
@@ -78,7 +80,11 @@ impl<'a> Target<'a> {
             Self::Get(ResourceType::Collection, _) | Self::Definitions(Some(_), _) => {
                 Some(Operation::GetCollection)
             }
-            Self::Service | Self::Definitions(None, _) | Self::Schema(_) | Self::Nothing => None,
+            Self::Service
+            | Self::Definitions(None, _)
+            | Self::Schema(_)
+            | Self::OpenApi(_)
+            | Self::Nothing => None,
         }
     }
 
@@ -86,6 +92,7 @@ impl<'a> Target<'a> {
     pub(super) fn media(&self) -> Media {
         match self {
             Self::Schema(_) => Media::Schema,
+            Self::OpenApi(_) => Media::OpenApi,
             Self::Service | Self::Definitions(None, _) => Media::Public,
             _ => Media::Document,
         }

@@ -87,6 +87,8 @@ impl From<Refusal> for Failure {
                 .retry_after(retry_after)
                 .limit(per_second),
             Refusal::Panicked => Self::new(Code::ServerError),
+            Refusal::Unaddressed => Self::new(Code::RequestUnaddressed),
+            Refusal::HeadTooLarge => Self::new(Code::RequestHeadTooLarge),
         }
     }
 }

@@ -62,6 +62,8 @@ macro_rules! codes {
 codes! {
     RequestBroken "request.broken" BAD_REQUEST "Broken request"
         "The request ended before its body was complete; send it again.";
+    RequestUnaddressed "request.unaddressed" BAD_REQUEST "Request names no host"
+        "Host must be there once and be a name or an address, with or without a port; under HTTP/2 :authority must be, and say the same.";
     AuthMissing "auth.missing" UNAUTHORIZED "Not authenticated"
         "This needs the operator's token, as Authorization: Bearer (the server gets it from --admin-token-file or PURVEY_ADMIN_TOKEN).";
     AuthInvalid "auth.invalid" UNAUTHORIZED "Not authenticated"
@@ -80,6 +82,8 @@ codes! {
         "The record is not at the revision that If-Match or If-None-Match asks for; read it again.";
     RequestTooLarge "request.too_large" PAYLOAD_TOO_LARGE "Request too large"
         "The body or a line of it is larger than the server takes; make it smaller (or raise --max-record-bytes).";
+    RequestHeadTooLarge "request.head_too_large" REQUEST_HEADER_FIELDS_TOO_LARGE "Request header too large"
+        "The request's header has more fields or bytes than the server reads; send less of it.";
     UnsupportedMediaType "request.unsupported_media_type" UNSUPPORTED_MEDIA_TYPE "Unsupported media type"
         "Send a record as application/odp+json and a stream of records as application/x-ndjson.";
     RequestInvalid "request.invalid" UNPROCESSABLE_ENTITY "Invalid request"

@@ -20,6 +20,7 @@ use purvey_odp::{
     decode::{self, Bounds, DecodeError},
     identity::{LocalId, ResourceType},
     limits, media,
+    report::Violation,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -97,13 +98,13 @@ pub(super) async fn put(
             })
         })
         .await??;
-        let published = published(&context, written, wait).await?;
+        let published = published(&context, written.generation, wait).await?;
         let status = if written.created {
             StatusCode::CREATED
         } else {
             StatusCode::OK
         };
-        let mut response = receipt(status, kind, &id, written, published);
+        let mut response = receipt(status, kind, &id, &written, published);
         let headers = response.headers_mut();
         headers.insert(ETAG, etag::of_revision(written.revision));
         if written.created
@@ -144,8 +145,8 @@ pub(super) async fn delete(
             })
         })
         .await??;
-        let published = published(&context, written, wait).await?;
-        Ok(receipt(StatusCode::OK, kind, &id, written, published))
+        let published = published(&context, written.generation, wait).await?;
+        Ok(receipt(StatusCode::OK, kind, &id, &written, published))
     };
     delete
         .await
@@ -164,13 +165,30 @@ struct Receipt<'a> {
     /// Whether that generation is served; absent when nobody waited for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning<'a>>,
+}
+
+/// Something that was taken although it may be a typing error.
+#[derive(Serialize)]
+pub(super) struct Warning<'a> {
+    pointer: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> Warning<'a> {
+    /// Every warning of a write.
+    pub(super) fn all(written: &'a Written) -> Vec<Self> {
+        let warning = |Violation { pointer, reason }: &'a Violation| Self { pointer, reason };
+        written.warnings.iter().map(warning).collect()
+    }
 }
 
 fn receipt(
     status: StatusCode,
     kind: ResourceType,
     id: &str,
-    written: Written,
+    written: &Written,
     published: Option<bool>,
 ) -> Response {
     let receipt = Receipt {
@@ -180,6 +198,7 @@ fn receipt(
         revision: written.revision,
         generation: written.generation,
         published,
+        warnings: Warning::all(written),
     };
     let body = serde_json::to_vec(&receipt).unwrap_or_default();
     let mut response = answer(status, None, Body::from(body));
@@ -300,10 +319,10 @@ pub(super) fn one_of(
     known
 }
 
-/// Waits until the write is served, if the caller asked for that.
+/// Waits until the generation that holds a write is served, if the caller asked for that.
 pub(super) async fn published(
     context: &Context,
-    written: Written,
+    generation: u64,
     wait: bool,
 ) -> Result<Option<bool>, Failure> {
     if !wait {
@@ -311,7 +330,7 @@ pub(super) async fn published(
     }
     let (catalog, time) = (context.catalog.clone(), context.config.publish_wait);
     Ok(Some(
-        blocking(move || wait_for(&catalog, written.generation, time)).await?,
+        blocking(move || wait_for(&catalog, generation, time)).await?,
     ))
 }
 

@@ -7,7 +7,7 @@ use super::{
     Context, auth, id_of,
     lines::{Line, Lines},
     problem::{Code, Failure, Fault},
-    record,
+    record::{self, Warning},
 };
 use crate::{Response, body};
 use axum::{
@@ -102,7 +102,8 @@ struct Judged {
 struct Tally {
     accepted: u64,
     rejected: u64,
-    last: Option<Written>,
+    /// The generation of the last record accepted.
+    last: Option<u64>,
 }
 
 impl Intake {
@@ -113,7 +114,7 @@ impl Intake {
             Err(Stop::Gone) => return,
         };
         let published = match self.tally.last {
-            Some(written) => record::published(&self.context, written, wait)
+            Some(generation) => record::published(&self.context, generation, wait)
                 .await
                 .unwrap_or(Some(false)),
             None => wait.then_some(true),
@@ -122,7 +123,7 @@ impl Intake {
             done: failure.is_none(),
             accepted: self.tally.accepted,
             rejected: self.tally.rejected,
-            generation: self.tally.last.map(|written| written.generation),
+            generation: self.tally.last,
             published,
             code: failure.as_ref().map(|failure| failure.code.text()),
             detail: failure.as_ref().map(|failure| failure.detail.as_ref()),
@@ -259,7 +260,7 @@ impl Tally {
         match outcome {
             Ok((_, _, written)) => {
                 self.accepted += 1;
-                self.last = Some(*written);
+                self.last = Some(written.generation);
             }
             Err(_) => self.rejected += 1,
         }
@@ -276,6 +277,8 @@ enum LineResult<'a> {
         id: &'a str,
         revision: u64,
         generation: u64,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<Warning<'a>>,
     },
     Rejected {
         line: u64,
@@ -301,6 +304,7 @@ impl<'a> LineResult<'a> {
                 id,
                 revision: written.revision,
                 generation: written.generation,
+                warnings: Warning::all(written),
             },
             Err(failure) => Self::Rejected {
                 line,

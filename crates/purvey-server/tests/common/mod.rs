@@ -32,6 +32,7 @@ name = "Lamps"
 description = "Lamps and bulbs."
 language = "en"
 translations = { de = { description = "Lampen." } }
+openapi = { url = "/openapi.json", inline = '{"openapi":"3.1.1","paths":{}}' }
 
 [schemas]
 "/schemas/lamp.json" = "lamp.json"

@@ -22,6 +22,9 @@ pub(crate) struct Export {
     /// Directory to write to, created if missing; - writes the records alone to standard output
     #[arg(value_name = "OUT")]
     out: PathBuf,
+    /// Replace the files of an earlier export
+    #[arg(long)]
+    force: bool,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -40,7 +43,13 @@ impl Export {
                 result => result?,
             }
         } else {
-            let report = export(&self.data, &self.out, &Options::default())?;
+            let report = match export(&self.data, &self.out, self.force, &Options::default()) {
+                Err(error @ Error::Conflict { .. }) => {
+                    return Err(Failure::new(error)
+                        .hint("name another directory, or replace what is there with --force"));
+                }
+                result => result?,
+            };
             if self.json {
                 print_json(&report)?;
             }

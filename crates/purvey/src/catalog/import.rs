@@ -8,7 +8,7 @@ use crate::{
 };
 use purvey_catalog::{
     catalog::Catalog,
-    import::{ImportOptions, ImportReport, OnError, Rejected, import},
+    import::{ImportOptions, ImportReport, OnError, Reason, Rejected, import},
     manifest::Manifest,
     reader::{Format, Source},
     store::Store,
@@ -21,7 +21,8 @@ use std::{
 
 pub(super) const AFTER_HELP: &str = "\
 Everything is imported in one transaction: until it commits, the catalog stays as it was.
-Exit codes: 0 imported (or, with --dry-run, all valid), 1 failed and nothing imported, 2 wrong usage,
+Exit codes: 0 imported (or, with --dry-run, all valid), 1 failed and nothing imported (with --dry-run: it would fail), 2 wrong usage
+or a faulty manifest, which includes one that maps a column that the table has not,
 3 imported but for the rejected records (with --dry-run: some would be rejected).";
 
 /// Rejected records shown on the screen; the report has them all.
@@ -145,6 +146,7 @@ fn stored_manifest(data: &Path) -> Result<Arc<Manifest>, Failure> {
 
 fn exit(report: &ImportReport, dry_run: bool) -> ExitCode {
     match (report.rejected, report.committed || dry_run) {
+        _ if !report.unfit.is_empty() => ExitCode::from(FAILED),
         (0, true) => ExitCode::SUCCESS,
         (_, true) => ExitCode::from(IN_PART),
         (_, false) => ExitCode::from(FAILED),
@@ -158,6 +160,10 @@ fn summary(report: &ImportReport, options: &ImportOptions) -> Vec<String> {
     more(&mut lines, report.doubtful);
     lines.extend(report.faults.iter().take(SHOWN).flat_map(reasons));
     more(&mut lines, report.rejected);
+    let unfit = report.unfit.iter();
+    lines.extend(unfit.map(|Reason { pointer, reason }| {
+        format!("stored: {}: {}", harmless(pointer), harmless(reason))
+    }));
     if report.rejected > 0
         && let Some(rejects) = &options.rejects
     {
@@ -178,6 +184,12 @@ fn summary(report: &ImportReport, options: &ImportOptions) -> Vec<String> {
         "{what} {} offerings and {} collections, rejected {}, in {:.1} s{generation}",
         report.offerings, report.collections, report.rejected, report.seconds
     ));
+    if !report.unfit.is_empty() {
+        lines.push(
+            "  hint: stored Offerings no longer fit the manifest, so the import would fail: mend the manifest, or bring those Offerings anew"
+                .to_owned(),
+        );
+    }
     if !report.committed && !options.dry_run {
         lines
             .push("  hint: mend the record, or leave bad ones out with --on-error skip".to_owned());

@@ -1,10 +1,11 @@
-//! Where schemas stand within a schema (JSON Schema Draft 2020-12): what is elsewhere is data, even when it looks like one.
+//! Where schemas stand within an attribute schema (ODP §10, JSON Schema Draft 2020-12): what is elsewhere is data, even when it looks
+//! like one.
 
 use serde_json::{Map, Value};
 
 /// What the value of a keyword holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
     /// One schema.
     One,
     /// An array of schemas.
@@ -13,7 +14,8 @@ pub(super) enum Holds {
     Members,
 }
 
-pub(super) fn holds(keyword: &str) -> Option<Holds> {
+/// What the value of `keyword` holds; nothing when no schema is there.
+pub fn holds(keyword: &str) -> Option<Holds> {
     Some(match keyword {
         "additionalProperties"
         | "contains"
@@ -35,7 +37,7 @@ pub(super) fn holds(keyword: &str) -> Option<Holds> {
 }
 
 /// Whether a keyword applies the schemas that it holds to the value itself, and not to what is within the value.
-pub(super) fn is_in_place(keyword: &str) -> bool {
+pub fn is_in_place(keyword: &str) -> bool {
     matches!(
         keyword,
         "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
@@ -43,19 +45,19 @@ pub(super) fn is_in_place(keyword: &str) -> bool {
 }
 
 /// Whether a keyword leads to other schemas.
-pub(super) fn leads_on(keyword: &str) -> bool {
+pub fn leads_on(keyword: &str) -> bool {
     holds(keyword).is_some() || matches!(keyword, "$ref" | "$dynamicRef")
 }
 
 /// The schemas directly within `schema`.
-pub(super) fn within(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+pub fn within(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     schema
         .iter()
         .flat_map(|(keyword, value)| held(keyword, value))
 }
 
 /// The schemas that the value of `keyword` holds.
-pub(super) fn held<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
+pub fn held<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match (holds(keyword), value) {
         (Some(Holds::One), value) => vec![value],
         (Some(Holds::List), Value::Array(items)) => items.iter().collect(),
@@ -65,7 +67,7 @@ pub(super) fn held<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
 }
 
 /// The schemas directly within `schema`, to be changed.
-pub(super) fn within_mut(schema: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+pub fn within_mut(schema: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
     schema
         .iter_mut()
         .flat_map(|(keyword, value)| match (holds(keyword), value) {
