@@ -7,7 +7,7 @@ use purvey_work::provider::{
 };
 use serde_json::{Value, json};
 
-fn delta(delta: Value, finish: Option<&str>) -> Value {
+fn delta(delta: &Value, finish: Option<&str>) -> Value {
     json!({"id": "c1", "object": "chat.completion.chunk", "choices":
         [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
@@ -31,10 +31,10 @@ fn lost(answer: Result<Reply, CallError>) -> String {
 #[tokio::test]
 async fn a_streamed_reply_is_put_together_and_its_usage_taken() {
     let server = Server::start([Answer::chunks(&[
-        delta(json!({"role": "assistant", "content": ""}), None),
-        delta(json!({"content": "Hel"}), None),
-        delta(json!({"content": "lo"}), None),
-        delta(json!({}), Some("stop")),
+        delta(&json!({"role": "assistant", "content": ""}), None),
+        delta(&json!({"content": "Hel"}), None),
+        delta(&json!({"content": "lo"}), None),
+        delta(&json!({}), Some("stop")),
         json!({"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}}),
     ])])
     .await;
@@ -94,7 +94,7 @@ async fn tool_calls_come_in_pieces_and_go_back_whole() {
     let call = |index: usize, id: Option<&str>, name: Option<&str>, arguments: &str| {
         let call =
             json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}});
-        delta(json!({"tool_calls": [call]}), None)
+        delta(&json!({"tool_calls": [call]}), None)
     };
     let server = Server::start([Answer::chunks(&[
         call(0, Some("a"), Some("odp_search"), ""),
@@ -103,7 +103,7 @@ async fn tool_calls_come_in_pieces_and_go_back_whole() {
         call(1, None, None, " 7}"),
         call(0, None, None, "amp\"}"),
         call(2, Some("c"), Some("odp_get"), "not json"),
-        delta(json!({}), Some("tool_calls")),
+        delta(&json!({}), Some("tool_calls")),
     ])])
     .await;
     let mut asking = request();
@@ -153,7 +153,7 @@ async fn tool_calls_come_in_pieces_and_go_back_whole() {
 #[tokio::test]
 async fn a_reply_cut_at_its_bound_says_so() {
     let reply = answered(Answer::chunks(&[delta(
-        json!({"content": "Once"}),
+        &json!({"content": "Once"}),
         Some("length"),
     )]))
     .await;
@@ -162,7 +162,7 @@ async fn a_reply_cut_at_its_bound_says_so() {
 
 #[tokio::test]
 async fn a_stream_that_ends_in_the_middle_is_lost_and_charged() {
-    let event = format!("data: {}\n\n", delta(json!({"content": "Hel"}), None));
+    let event = format!("data: {}\n\n", delta(&json!({"content": "Hel"}), None));
     let detail = lost(answered(Answer::stream(&event)).await);
     assert_eq!(detail, "The provider's response ended in the middle.");
     let cut = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"choices\":";
@@ -177,7 +177,7 @@ async fn a_stream_that_ends_in_the_middle_is_lost_and_charged() {
 async fn a_stream_without_its_last_word_counts_once_the_reply_is_over() {
     let event = format!(
         "data: {}\n\n",
-        delta(json!({"content": "Hello"}), Some("stop"))
+        delta(&json!({"content": "Hello"}), Some("stop"))
     );
     let reply = answered(Answer::stream(&event)).await.unwrap();
     assert_eq!(reply.content, Content::Text("Hello".into()));
@@ -192,7 +192,7 @@ async fn what_is_not_the_protocol_is_a_failure() {
         Answer::json(&json!({"hello": "world"})),
         Answer::json(&json!([])),
         Answer::new("200 OK", &[("content-type", "text/html")], "<html>"),
-        Answer::chunks(&[delta(json!({"tool_calls": [{"index": 1_000_000}]}), None)]),
+        Answer::chunks(&[delta(&json!({"tool_calls": [{"index": 1_000_000}]}), None)]),
     ] {
         assert_eq!(lost(answered(answer).await), malformed);
     }
@@ -249,7 +249,7 @@ async fn a_response_without_end_is_given_up() {
 
 #[tokio::test]
 async fn a_filtered_reply_is_a_refusal() {
-    let answer = answered(Answer::chunks(&[delta(json!({}), Some("content_filter"))])).await;
+    let answer = answered(Answer::chunks(&[delta(&json!({}), Some("content_filter"))])).await;
     assert!(
         matches!(answer, Err(CallError::Rejected { .. })),
         "{answer:?}"

@@ -14,10 +14,13 @@ use std::sync::{Arc, Mutex};
 
 const SHOP: &str = "https://shop.example";
 
+/// The body of an invocation, and its key.
+type Invoked = (String, Option<String>);
+
 /// Answers as the Service does, and keeps what Actions were asked with.
 #[derive(Clone, Default)]
 struct Shop {
-    invoked: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    invoked: Arc<Mutex<Vec<Invoked>>>,
 }
 
 impl Shop {
