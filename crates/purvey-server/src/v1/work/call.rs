@@ -175,11 +175,13 @@ pub(super) async fn json(work: &Work, headers: &HeaderMap, body: Body) -> Result
         depth: DEPTH,
     };
     decode::decode(&bytes, bounds).map_err(|error| {
-        let pointer = match &error {
-            DecodeError::DuplicateKey { pointer, .. } => pointer.clone(),
-            _ => String::new(),
-        };
-        Failure::invalid(vec![Fault::body(pointer, error.to_string())])
+        Failure::invalid(match error {
+            DecodeError::DuplicateKeys { pointers } => pointers
+                .into_iter()
+                .map(|pointer| Fault::body(pointer, "Must occur once."))
+                .collect(),
+            error => vec![Fault::body("", error.to_string())],
+        })
     })
 }
 
