@@ -6,13 +6,14 @@ mod catalog_support;
 
 use access_common::{NONE, access, ids, list, open, put, with};
 use catalog_support::{body, catalog, collection, offering, options, pointers, read};
-use purvey_catalog::catalog::{Catalog, Listing};
+use purvey_catalog::catalog::{Catalog, Listing, SearchRequest};
 use purvey_catalog::manifest::Manifest;
 use purvey_catalog::record::Record;
 use purvey_catalog::{Access, Error};
 use purvey_odp::identity::ResourceType::{Collection, Offering};
 use purvey_odp::language::AcceptLanguage;
 use purvey_odp::offering::Representation::{Full, Terse};
+use purvey_odp::request::OfferingSearchRequest;
 use purvey_odp::service::{Authentication, Operation};
 use serde_json::{Value, json};
 use std::path::Path;

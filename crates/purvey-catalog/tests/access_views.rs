@@ -9,7 +9,7 @@ mod catalog_support;
 
 use access_common::steps::{records, run, step, visible};
 use access_common::{access, list, open, put};
-use catalog_support::{body, read};
+use catalog_support::read;
 use proptest::prelude::*;
 use purvey_catalog::catalog::{Catalog, DefinitionPage, Listing, Page, SearchRequest, Snapshot};
 use purvey_catalog::manifest::Manifest;

@@ -38,7 +38,7 @@ fn size(parts: &Parts) -> usize {
 fn is_addressed(version: Version, uri: &Uri, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let authority = match version {
-        Version::HTTP_2 => uri.authority().map(|authority| authority.as_str()),
+        Version::HTTP_2 => uri.authority().map(http::uri::Authority::as_str),
         _ => None,
     };
     match (hosts.next(), hosts.next(), authority) {

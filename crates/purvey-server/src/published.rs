@@ -67,7 +67,7 @@ fn follow(catalog: &Catalog, agents: &[Agent]) -> Result<(), Error> {
             Precondition::IfAbsent,
         )?;
     }
-    for (id, value) in wanted.iter() {
+    for (id, value) in &wanted {
         let stored = catalog.record(ResourceType::Offering, id)?;
         let same = stored.is_some_and(|stored| {
             serde_json::from_slice::<Value>(&stored.bytes).is_ok_and(|stored| stored == *value)

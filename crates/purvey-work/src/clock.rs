@@ -38,6 +38,15 @@ impl Timestamp {
         )
     }
 
+    /// This much earlier.
+    #[must_use]
+    pub fn before(self, wait: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+        )
+    }
+
     /// How long from `earlier` to this; nothing if it is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

@@ -1,4 +1,11 @@
 //! Organizations, users, workspaces, members, tokens and agents as callers meet them (Work §1, §11), on both stores.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a failure in a test's helper is the test's failure"
+)]
 
 mod support;
 

@@ -3,6 +3,7 @@
 use crate::{
     failure::{Failure, say},
     settings::Settings,
+    units::Time,
 };
 use purvey_catalog::catalog::Catalog;
 use purvey_work::{
@@ -30,6 +31,7 @@ pub(crate) struct Opened {
     alone: bool,
     providers: Providers,
     settings: EngineSettings,
+    keep_runs: Option<Duration>,
 }
 
 /// Opens the store that the settings name.
@@ -49,7 +51,7 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
         .extend(providers.names().map(str::to_owned));
     let mut engine = EngineSettings::default();
     if let Some(workers) = settings.workers {
-        engine.workers = workers.get();
+        engine.workers = workers.get() as usize;
     }
     Ok(Opened {
         platform: Platform::new(store.clone(), options),
@@ -57,6 +59,7 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
         alone: settings.database.is_none(),
         providers,
         settings: engine,
+        keep_runs: settings.keep_runs.map(|Time(time)| time),
     })
 }
 
@@ -68,13 +71,16 @@ impl Opened {
             welcome(&made, data)?;
         }
         let chance: Arc<dyn Chance> = Arc::new(SystemChance);
-        let tools = OdpTools::new(false).map_err(|error| Failure::new(error))?;
+        let tools = OdpTools::new(false).map_err(Failure::new)?;
         let mut settings = self.settings;
         settings.alone = self.alone;
         tokio::spawn(purvey_server::publish_agents(
             catalog,
             self.platform.clone(),
         ));
+        if let Some(kept) = self.keep_runs {
+            tokio::spawn(prune(self.platform.clone(), kept));
+        }
         tokio::spawn(fire_schedules(self.platform));
         Ok(Engine::start(EngineParts {
             store: self.store,
@@ -84,6 +90,20 @@ impl Opened {
             chance,
             settings,
         }))
+    }
+}
+
+/// Forgets runs that ended long ago.
+async fn prune(platform: Platform, kept: Duration) {
+    let mut tick = tokio::time::interval(Duration::from_secs(60));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        match platform.prune(kept).await {
+            Ok(0) => {}
+            Ok(runs) => tracing::info!(runs, "forgot runs that ended long ago"),
+            Err(error) => tracing::warn!(%error, "old runs could not be forgotten; trying again"),
+        }
     }
 }
 

@@ -113,7 +113,10 @@ settings! {
     database: String,
     /// Runs that this server works on at once [default: 64]
     #[arg(long, value_name = "N", env = "PURVEY_WORKERS")]
-    workers: NonZeroUsize,
+    workers: NonZeroU32,
+    /// Forget runs this long after they ended, for example 30d [default: never]
+    #[arg(long, value_name = "TIME", env = "PURVEY_KEEP_RUNS")]
+    keep_runs: Time,
     /// Model providers: `[providers.NAME]` in the configuration file
     #[arg(skip)]
     providers: ProviderConfigs,

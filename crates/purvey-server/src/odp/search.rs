@@ -260,7 +260,8 @@ mod tests {
             let (parts, ()) = request.into_parts();
             let body = || Body::from(r#"{"odp_version":"1.0","query":"x"}"#);
             let target = Target::Search(ResourceType::Offering);
-            odp.answer(&parts, target, body).await
+            let id = crate::request_id::RequestId::of(&parts.headers);
+            odp.answer(&parts, &target, &id, body).await
         };
         let refused = post().await;
         assert_eq!(refused.status(), 503);

@@ -194,7 +194,7 @@ pub(crate) struct Failure {
     pub(crate) detail: Cow<'static, str>,
     pub(crate) errors: Vec<Fault>,
     pub(super) retry_after: Option<u64>,
-    pub(super) limit: Option<Limit>,
+    pub(super) limit: Option<Box<Limit>>,
     pub(super) etag: Option<HeaderValue>,
 }
 
@@ -229,10 +229,10 @@ impl Failure {
     /// The rate that was passed, in requests a second.
     pub(crate) fn limit(self, per_second: u32) -> Self {
         Self {
-            limit: Some(Limit::Rate {
+            limit: Some(Box::new(Limit::Rate {
                 requests_per_second: per_second,
                 retry_after_seconds: self.retry_after,
-            }),
+            })),
             ..self
         }
     }
@@ -251,7 +251,7 @@ impl Failure {
             detail: &self.detail,
             request_id: id.as_str(),
             errors: &self.errors,
-            limit_detail: self.limit.as_ref(),
+            limit_detail: self.limit.as_deref(),
         };
         let mut response =
             http::Response::new(Body::from(serde_json::to_vec(&wire).unwrap_or_default()));
@@ -331,7 +331,9 @@ impl From<work::Refusal> for Failure {
             retry_after: refusal
                 .retry_after
                 .map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0)),
-            limit: refusal.limit_detail.map(Limit::Work),
+            limit: refusal
+                .limit_detail
+                .map(|limit| Box::new(Limit::Work(limit))),
             etag: None,
         }
     }

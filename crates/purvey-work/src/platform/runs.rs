@@ -17,12 +17,14 @@ use crate::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 /// Artifacts that one run may read, at most.
 const ARTIFACTS: usize = 100;
 /// Events taken at once.
 const EVENTS: usize = 100;
+/// Runs forgotten in one transaction.
+const PRUNED: u32 = 256;
 /// Steps of a run that are shown, at most.
 const STEPS: usize = 1_000;
 
@@ -148,7 +150,7 @@ impl Platform {
             .read(move |session, _| agents::workspace_of(session, id))
             .await?
             .ok_or(Code::NotFound)?;
-        let inner = std::sync::Arc::clone(&self.0);
+        let inner = Arc::clone(&self.0);
         let admission = self
             .0
             .store
@@ -274,6 +276,33 @@ impl Platform {
             Ok((events.collect::<Result<_, Error>>()?, ended))
         })
         .await
+    }
+
+    /// Forgets runs that ended longer ago than `kept`, with their steps and events; how many. Keys outlive their runs by a day.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub async fn prune(&self, kept: Duration) -> Result<usize, Error> {
+        let inner = Arc::clone(&self.0);
+        let pruned = tokio::task::spawn_blocking(move || {
+            let mut pruned = 0;
+            loop {
+                // A transaction of its own each: nobody's start waits for the whole.
+                let more = inner.store.write_now(|session| {
+                    let cx = inner.cx();
+                    runs::prune(session, cx, cx.now.before(kept), PRUNED)
+                })?;
+                pruned += more;
+                if more < PRUNED as usize {
+                    return Ok(pruned);
+                }
+            }
+        });
+        pruned.await.unwrap_or_else(|error| {
+            Err(Error::Store {
+                detail: error.to_string(),
+            })
+        })
     }
 
     /// Begins to wait for news of a run; from now on none is missed.

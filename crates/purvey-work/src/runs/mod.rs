@@ -28,12 +28,14 @@ pub(crate) use cancel::cancel;
 pub(crate) use claim::{Claim, KeptStep, Renewal, claim, expire_leases, release, renew, to_cancel};
 pub(crate) use finish::{Outcome, finish, hold_workspace};
 pub(crate) use live::Lease;
-pub(crate) use read::{EventData, Filter, events, list, run, steps, turn};
+pub(crate) use read::{EventData, Filter, events, list, run, steps};
 pub(crate) use start::{Admission, By, Start, Target};
 pub(crate) use sweep::{promote_waiting, prune, sweep, to_sweep};
 pub(crate) use work::{
-    Begun, CallOf, Paused, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
+    Begun, CallOf, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
 };
+#[cfg(test)]
+pub(crate) use {read::turn, work::Paused};
 
 #[cfg(doc)]
 use crate::{clock::Cx, sql::Session};

@@ -53,13 +53,14 @@ async fn a_limited_run_pauses_and_goes_on_by_itself_from_where_it_stopped() {
     );
     // The tool was used once, and what was said before is said again as it was.
     assert_eq!(bench.tools.uses.lock().len(), 1);
-    let requests = bench.script.calls.lock();
-    assert_eq!(requests[1].1, requests[2].1);
+    {
+        let requests = bench.script.calls.lock();
+        assert_eq!(requests[1].1, requests[2].1);
+    }
     assert_eq!(
         bench.query("SELECT settled, reserved FROM ledger WHERE scope = 'platform'"),
         [json!([2_800, 0])]
     );
-    drop(requests);
     engine.shutdown(std::time::Duration::ZERO).await;
 }
 
