@@ -19,6 +19,7 @@ use axum::{
 use problem::{Code, Failure};
 use purvey_catalog::catalog::Catalog;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Whether failures under this path have the form of `/v1`.
 pub(crate) fn owns(path: &str) -> bool {
@@ -33,10 +34,15 @@ struct Context {
     config: Arc<ServerConfig>,
 }
 
-/// All of `/v1`.
-pub(crate) fn router(surfaces: Surfaces, config: Arc<ServerConfig>) -> Router {
+/// All of `/v1`; once `closing` is cancelled nothing waits for news any more.
+pub(crate) fn router(
+    surfaces: Surfaces,
+    config: Arc<ServerConfig>,
+    closing: CancellationToken,
+) -> Router {
     let Surfaces { catalog, work } = surfaces;
-    let work = work.map(|platform| work::router(work::Work::new(platform, Arc::clone(&config))));
+    let work =
+        work.map(|platform| work::router(work::Work::new(platform, Arc::clone(&config), closing)));
     let record = get(record::read).put(record::put).delete(record::delete);
     Router::new()
         .route("/v1/catalog/{kind}/{id}", record)

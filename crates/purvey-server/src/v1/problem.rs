@@ -226,6 +226,7 @@ impl Failure {
     pub(crate) fn limit(self, per_second: u32) -> Self {
         Self {
             limit: Some(Limit::Rate {
+                code: self.code.text(),
                 requests_per_second: per_second,
                 retry_after_seconds: self.retry_after,
             }),
@@ -352,6 +353,7 @@ struct Wire<'a> {
 #[serde(untagged)]
 pub(super) enum Limit {
     Rate {
+        code: &'static str,
         requests_per_second: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_after_seconds: Option<u64>,
