@@ -272,7 +272,7 @@ async fn validation_runs_before_endpoint_logic(stage: Stage) {
     // Absent, forbidden, in the wrong state, out of money: what is malformed is 422 all the same.
     let bad = json!({ "input": 1, "more": 2 });
     let places = ["body /more"];
-    let absent = "/v1/agents/agt_01890000-0000-7000-8000-000000000000/runs";
+    let absent = "/v1/agents/agt_01890000000070008000000000000000/runs";
     assert_eq!(
         stage.post(absent, &stage.owner.token, &bad).await.places(),
         places

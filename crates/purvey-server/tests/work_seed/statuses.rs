@@ -280,7 +280,7 @@ async fn a_404_is_absent_or_hidden_across_an_organization_boundary_byte_for_byte
     ];
     for (method, path, hidden, body) in paths.into_iter().chain(members) {
         let prefix = hidden.split_once('_').unwrap().0;
-        let absent = format!("{prefix}_01890000-0000-7000-8000-000000000000");
+        let absent = format!("{prefix}_01890000000070008000000000000000");
         let mut answers = Vec::new();
         for id in [hidden, absent.as_str(), "not-an-id"] {
             let path = path.replace("{}", id);
@@ -298,7 +298,7 @@ async fn a_404_is_absent_or_hidden_across_an_organization_boundary_byte_for_byte
     let theirs = stage.new_workspace_in(&organization, &stranger).await;
     let path = format!("/v1/workspaces/{theirs}/threads");
     let mut bodies = Vec::new();
-    for id in [agent.as_str(), "agt_01890000-0000-7000-8000-000000000000"] {
+    for id in [agent.as_str(), "agt_01890000000070008000000000000000"] {
         let fields = [("x-request-id", "the-same-one")];
         let body = json!({ "agent_id": id });
         let answer = stage
