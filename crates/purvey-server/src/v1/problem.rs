@@ -63,9 +63,9 @@ codes! {
     RequestBroken "request.broken" BAD_REQUEST "Broken request"
         "The request ended before its body was complete; send it again.";
     AuthMissing "auth.missing" UNAUTHORIZED "Not authenticated"
-        "This needs the operator's token, as Authorization: Bearer (the server gets it from --admin-token-file or PURVEY_ADMIN_TOKEN).";
+        "This needs a token, as Authorization: Bearer: the operator's (the server gets it from --admin-token-file or PURVEY_ADMIN_TOKEN) or a user's with the scope for it.";
     AuthInvalid "auth.invalid" UNAUTHORIZED "Not authenticated"
-        "The bearer token is not the operator's, or the server was started without one (--admin-token-file, PURVEY_ADMIN_TOKEN).";
+        "The bearer token is none of this server's, or its time is over; the operator's is there once the server gets it (--admin-token-file, PURVEY_ADMIN_TOKEN).";
     NotFound "resource.not_found" NOT_FOUND "Not found"
         "There is nothing under this path, or no record of this kind with this id.";
     MethodNotAllowed "request.method_not_allowed" METHOD_NOT_ALLOWED "Method not allowed"

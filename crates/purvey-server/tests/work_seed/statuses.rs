@@ -11,6 +11,7 @@ on_each_store! {
     a_400_is_a_request_that_the_endpoint_could_not_act_upon,
     a_401_is_a_missing_invalid_or_revoked_credential,
     a_403_names_the_scope,
+    a_token_with_the_scope_writes_the_catalog,
     a_403_names_the_role,
     a_403_names_visibility_and_sharing,
     a_404_is_absent_or_hidden_across_an_organization_boundary_byte_for_byte,
@@ -132,6 +133,23 @@ async fn a_403_names_the_scope(stage: Stage) {
             format!("The token does not have the scope {scope}.")
         );
     }
+}
+
+async fn a_token_with_the_scope_writes_the_catalog(stage: Stage) {
+    let write = async |token: &str| {
+        let request = Request::put("/v1/catalog/offerings/lamp")
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/odp+json")
+            .body(Body::from(r#"{"id":"lamp","name":"Lamp"}"#))
+            .unwrap();
+        stage.raw(request).await
+    };
+    let others = &SCOPES[..SCOPES.len() - 1];
+    let token = stage.token(&stage.owner.id, others).await;
+    write(&token).await.refused(403, "permission.scope");
+    write("pvy_nobodys").await.refused(401, "auth.invalid");
+    let token = stage.token(&stage.owner.id, &["catalog:write"]).await;
+    write(&token).await.ok(201);
 }
 
 async fn a_403_names_the_role(stage: Stage) {
