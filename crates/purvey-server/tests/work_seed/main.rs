@@ -1,5 +1,10 @@
 //! The page on errors and retries, sentence by sentence, through HTTP and on both stores (issue 5); artifacts and the client's policy apart.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
 
 /// Runs each of these tests on SQLite and on PostgreSQL.
 macro_rules! on_each_store {

@@ -30,14 +30,14 @@ pub(crate) struct Reply {
 impl Reply {
     /// An answer of three tokens to a request of two.
     pub(crate) fn says(text: &str) -> Self {
-        Self::message(json!({ "content": text }))
+        Self::message(&json!({ "content": text }))
     }
 
     /// Asks for a tool.
     pub(crate) fn wants(tool: &str) -> Self {
         let call =
             json!({ "index": 0, "id": "t1", "function": { "name": tool, "arguments": "{}" } });
-        Self::message(json!({ "content": "", "tool_calls": [call] }))
+        Self::message(&json!({ "content": "", "tool_calls": [call] }))
     }
 
     /// Refuses with this status and these fields.
@@ -52,7 +52,7 @@ impl Reply {
         }
     }
 
-    fn message(message: Value) -> Self {
+    fn message(message: &Value) -> Self {
         Self {
             status: 200,
             fields: Vec::new(),
