@@ -25,6 +25,7 @@ use std::{
     },
     task::{Context, Poll},
 };
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::{Instrument, Span};
 
@@ -45,6 +46,7 @@ struct Shared {
     config: Arc<ServerConfig>,
     odp: Odp,
     ready: Arc<AtomicBool>,
+    closing: CancellationToken,
     in_flight: AtomicUsize,
     limiter: Option<Limiter>,
     other: axum::Router,
@@ -71,8 +73,9 @@ impl Front {
         let catalog = surfaces.catalog.clone();
         let config = Arc::new(config);
         let ready = Arc::new(AtomicBool::new(true));
+        let closing = CancellationToken::new();
         let other = site::router(Arc::clone(&ready))
-            .merge(v1::router(surfaces, Arc::clone(&config)))
+            .merge(v1::router(surfaces, Arc::clone(&config), closing.clone()))
             .fallback(site::nothing_here);
         Self {
             shared: Arc::new(Shared {
@@ -81,6 +84,7 @@ impl Front {
                 odp: Odp::new(catalog, Arc::clone(&config)),
                 config,
                 ready,
+                closing,
                 other,
             }),
             peer: None,
@@ -109,6 +113,11 @@ impl Front {
     /// What `/readyz` says from now on.
     pub(crate) fn set_ready(&self, ready: bool) {
         self.shared.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// From now on no answer waits for news.
+    pub(crate) fn close(&self) {
+        self.shared.closing.cancel();
     }
 
     /// Housekeeping, every minute or so.

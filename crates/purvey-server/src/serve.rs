@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// Serves until `shutdown` is done, then unready for the drain delay, then without accepting until every request is
-    /// answered or the shutdown deadline has passed.
+    /// answered or the shutdown deadline has passed. Long polls are answered and event streams end as soon as nothing is accepted.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let config = self.front.config();
         let acceptor = Arc::new(Acceptor::new(self.tls, self.front.clone()));
@@ -119,6 +119,7 @@ impl Server {
             }
         }
         drop(self.listener);
+        self.front.close();
         if timeout(config.shutdown_deadline, connections.shutdown())
             .await
             .is_err()

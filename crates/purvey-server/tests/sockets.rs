@@ -238,7 +238,7 @@ async fn a_client_above_its_rate_is_told_when_to_come_back() {
     assert!(answer.contains("RATE_LIMITED"));
     let write = exchange(&mut stream, &GET.replace("/odp/", "/v1/")).await;
     assert!(
-        write.contains("\"limit_detail\":{\"requests_per_second\":2"),
+        write.contains("\"limit_detail\":{\"code\":\"rate.limited\",\"requests_per_second\":2"),
         "{write}"
     );
     sleep(Duration::from_millis(1_100)).await;

@@ -83,6 +83,19 @@ pub struct LimitDetail {
     pub consecutive: Option<u32>,
 }
 
+impl LimitDetail {
+    /// A limit that counts no money and resets at no time that is known.
+    pub(crate) const fn of(code: Code) -> Self {
+        Self {
+            code,
+            used_cents: None,
+            limit_cents: None,
+            resets_at: None,
+            consecutive: None,
+        }
+    }
+}
+
 impl Refusal {
     /// A refusal with the code's own words.
     #[must_use]

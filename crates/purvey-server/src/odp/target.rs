@@ -29,7 +29,8 @@ impl<'a> Target<'a> {
     /// What `path` names, if it is one of ours; the manifest in force decides which are.
     pub(crate) fn of(catalog: &Catalog, path: &'a str) -> Option<Self> {
         if v1::owns(path) {
-            return None;
+            // No manifest has a schema there, but the catalog's own are.
+            return catalog.schema(path).map(Self::Schema);
         }
         if path == SERVICE_DOCUMENT {
             return Some(Self::Service);

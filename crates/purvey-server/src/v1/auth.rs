@@ -5,17 +5,27 @@ use super::{
     problem::{Code, Failure},
 };
 use http::{HeaderMap, header::AUTHORIZATION};
+use purvey_work::access::Action;
 
-/// Lets the operator through: exactly one `Authorization: Bearer` with its token.
-pub(super) fn operator(context: &Context, headers: &HeaderMap) -> Result<(), Failure> {
+/// Lets through who may write the catalog: exactly one `Authorization: Bearer` with the operator's token, or with a user's that has the
+/// scope `catalog:write`.
+pub(super) async fn writer(context: &Context, headers: &HeaderMap) -> Result<(), Failure> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let bearer = match (sent.next(), sent.next()) {
         (None, _) => return Err(Failure::new(Code::AuthMissing)),
         (Some(value), None) => bearer(value.as_bytes()),
         _ => None,
     };
-    match (&context.config.admin_token, bearer) {
-        (Some(token), Some(bearer)) if token.matches(bearer) => Ok(()),
+    let bearer = bearer.ok_or(Failure::new(Code::AuthInvalid))?;
+    let operator = context.config.admin_token.as_ref();
+    if operator.is_some_and(|token| token.matches(bearer)) {
+        return Ok(());
+    }
+    match (&context.work, std::str::from_utf8(bearer)) {
+        (Some(platform), Ok(secret)) => {
+            let caller = platform.authenticate(secret).await?;
+            Ok(caller.may(Action::CatalogWrite, None, false)?)
+        }
         _ => Err(Failure::new(Code::AuthInvalid)),
     }
 }

@@ -18,7 +18,9 @@ use axum::{
 };
 use problem::{Code, Failure};
 use purvey_catalog::catalog::Catalog;
+use purvey_work::Platform;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Whether failures under this path have the form of `/v1`.
 pub(crate) fn owns(path: &str) -> bool {
@@ -30,13 +32,20 @@ pub(crate) fn owns(path: &str) -> bool {
 #[derive(Clone)]
 struct Context {
     catalog: Catalog,
+    work: Option<Platform>,
     config: Arc<ServerConfig>,
 }
 
-/// All of `/v1`.
-pub(crate) fn router(surfaces: Surfaces, config: Arc<ServerConfig>) -> Router {
+/// All of `/v1`; once `closing` is cancelled nothing waits for news any more.
+pub(crate) fn router(
+    surfaces: Surfaces,
+    config: Arc<ServerConfig>,
+    closing: CancellationToken,
+) -> Router {
     let Surfaces { catalog, work } = surfaces;
-    let work = work.map(|platform| work::router(work::Work::new(platform, Arc::clone(&config))));
+    let api = work
+        .clone()
+        .map(|platform| work::router(work::Work::new(platform, Arc::clone(&config), closing)));
     let record = get(record::read).put(record::put).delete(record::delete);
     Router::new()
         .route("/v1/catalog/{kind}/{id}", record)
@@ -45,9 +54,13 @@ pub(crate) fn router(surfaces: Surfaces, config: Arc<ServerConfig>) -> Router {
         .route("/v1", axum::routing::any(nothing_here))
         .route("/v1/", axum::routing::any(nothing_here))
         .route("/v1/{*rest}", axum::routing::any(nothing_here))
-        .merge(work.unwrap_or_default())
+        .merge(api.unwrap_or_default())
         .method_not_allowed_fallback(method_not_allowed)
-        .with_state(Context { catalog, config })
+        .with_state(Context {
+            catalog,
+            work,
+            config,
+        })
 }
 
 async fn nothing_here(request: Request) -> Response {

@@ -65,9 +65,9 @@ codes! {
     RequestUnaddressed "request.unaddressed" BAD_REQUEST "Request names no host"
         "Host must be there once and be a name or an address, with or without a port; under HTTP/2 :authority must be, and say the same.";
     AuthMissing "auth.missing" UNAUTHORIZED "Not authenticated"
-        "This needs the operator's token, as Authorization: Bearer (the server gets it from --admin-token-file or PURVEY_ADMIN_TOKEN).";
+        "This needs a token, as Authorization: Bearer: the operator's (the server gets it from --admin-token-file or PURVEY_ADMIN_TOKEN) or a user's with the scope for it.";
     AuthInvalid "auth.invalid" UNAUTHORIZED "Not authenticated"
-        "The bearer token is not the operator's, or the server was started without one (--admin-token-file, PURVEY_ADMIN_TOKEN).";
+        "The bearer token is none of this server's, or its time is over; the operator's is there once the server gets it (--admin-token-file, PURVEY_ADMIN_TOKEN).";
     NotFound "resource.not_found" NOT_FOUND "Not found"
         "There is nothing under this path, or no record of this kind with this id.";
     MethodNotAllowed "request.method_not_allowed" METHOD_NOT_ALLOWED "Method not allowed"
@@ -230,6 +230,7 @@ impl Failure {
     pub(crate) fn limit(self, per_second: u32) -> Self {
         Self {
             limit: Some(Box::new(Limit::Rate {
+                code: self.code.text(),
                 requests_per_second: per_second,
                 retry_after_seconds: self.retry_after,
             })),
@@ -358,6 +359,7 @@ struct Wire<'a> {
 #[serde(untagged)]
 pub(super) enum Limit {
     Rate {
+        code: &'static str,
         requests_per_second: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_after_seconds: Option<u64>,

@@ -38,7 +38,7 @@ pub(super) async fn read(
     let request_id = id_of(&request);
     let headers = request.into_parts().0.headers;
     let read = async {
-        auth::operator(&context, &headers)?;
+        auth::writer(&context, &headers).await?;
         let (kind, id) = named(names)?;
         let catalog = context.catalog.clone();
         let stored = blocking(move || catalog.record(kind, &id)).await??;
@@ -66,7 +66,7 @@ pub(super) async fn put(
     let request_id = id_of(&request);
     let (parts, body) = request.into_parts();
     let put = async {
-        auth::operator(&context, &parts.headers)?;
+        auth::writer(&context, &parts.headers).await?;
         let (kind, id) = named(names)?;
         expect_media(&parts.headers, media::ODP)?;
         let config = &context.config;
@@ -127,7 +127,7 @@ pub(super) async fn delete(
     let request_id = id_of(&request);
     let (parts, _) = request.into_parts();
     let delete = async {
-        auth::operator(&context, &parts.headers)?;
+        auth::writer(&context, &parts.headers).await?;
         let (kind, id) = named(names)?;
         let mut faults = Vec::new();
         let query = parts.uri.query();

@@ -39,8 +39,10 @@ const BATCH_BYTES: usize = 1_024 * 1_024;
 /// Takes the stream; the answer begins at once and each transaction adds to it.
 pub(super) async fn records(State(context): State<Context>, request: Request) -> Response {
     let request_id = id_of(&request);
+    if let Err(failure) = auth::writer(&context, request.headers()).await {
+        return failure.response(&request_id);
+    }
     let begin = || {
-        auth::operator(&context, request.headers())?;
         record::expect_media(request.headers(), "application/x-ndjson")?;
         let mut faults = Vec::new();
         let query = request.uri().query();

@@ -80,18 +80,11 @@ impl Budget {
 
     /// Which limit stands in the way, if one does.
     pub(crate) fn judge(&self, used: Used, now: Timestamp) -> Option<LimitDetail> {
-        let state = |code| LimitDetail {
-            code,
-            used_cents: None,
-            limit_cents: None,
-            resets_at: None,
-            consecutive: None,
-        };
         if self.stopped {
-            return Some(state(Code::BudgetStopped));
+            return Some(LimitDetail::of(Code::BudgetStopped));
         }
         if self.needs_approval {
-            return Some(state(Code::NeedsApproval));
+            return Some(LimitDetail::of(Code::NeedsApproval));
         }
         [
             (Code::DailyCost, self.cost_cents, used.workspace),
@@ -105,7 +98,7 @@ impl Budget {
                 used_cents: Some(cents(used)),
                 limit_cents: Some(limit),
                 resets_at: Some(now.day().end()),
-                ..state(code)
+                ..LimitDetail::of(code)
             })
         })
     }

@@ -278,6 +278,7 @@ impl Batch {
             };
             return Err(Refusal {
                 retry_after: Some(wait),
+                limit_detail: Some(LimitDetail::of(Code::QueueFull)),
                 ..Refusal::new(Code::QueueFull)
             }
             .into());

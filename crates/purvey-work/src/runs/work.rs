@@ -209,11 +209,9 @@ pub(crate) fn pause(
     )?;
     let until = resets_at.max(cx.now).min(cx.now.after(LONGEST_WAIT));
     let limit = LimitDetail {
-        code: Code::ProviderRateLimited,
-        used_cents: None,
-        limit_cents: None,
         resets_at: Some(until),
         consecutive: u32::try_from(limited).ok(),
+        ..LimitDetail::of(Code::ProviderRateLimited)
     };
     if limited >= LIMITED || live.deadline_at.is_some_and(|deadline| until >= deadline) {
         let outcome = Outcome::failed(Code::ProviderRateLimited, Some(limit));

@@ -36,6 +36,12 @@ impl Schema {
         format!("{}{join}options=-csearch_path%3D{}", self.server, self.name)
     }
 
+    /// Its name.
+    #[allow(dead_code, reason = "not every program looks beside the store")]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Runs statements beside the store.
     pub(crate) fn execute(&self, sql: &str) {
         connect(self.server).unwrap().batch_execute(sql).unwrap();

@@ -102,8 +102,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The next event; none when the run has ended and everything is said, or when it cannot be read any more: then the caller comes
-    /// again with the id of the last event.
+    /// The next event; none when the run has ended and everything is said, or when it cannot be read any more or the server stops: then
+    /// the caller comes again with the id of the last event.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -113,7 +113,11 @@ impl Stream {
             if self.ended {
                 return None;
             }
-            self.news.changed().await;
+            let closing = self.call.work().closing.clone();
+            tokio::select! {
+                () = self.news.changed() => {}
+                () = closing.cancelled() => return None,
+            }
             if let Err(error) = self.look().await {
                 tracing::warn!(%error, "a stream of events ends early");
                 return None;

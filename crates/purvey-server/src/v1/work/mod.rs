@@ -10,6 +10,7 @@ mod triggers;
 use crate::{AdminToken, ServerConfig};
 use purvey_work::Platform;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 pub(super) use routes::router;
 
@@ -21,11 +22,21 @@ const BODY_BYTES: usize = 4 * 1_024 * 1_024;
 pub(super) struct Work {
     platform: Platform,
     config: Arc<ServerConfig>,
+    /// Cancelled once the server stops and nothing may wait for news any more.
+    closing: CancellationToken,
 }
 
 impl Work {
-    pub(super) fn new(platform: Platform, config: Arc<ServerConfig>) -> Self {
-        Self { platform, config }
+    pub(super) fn new(
+        platform: Platform,
+        config: Arc<ServerConfig>,
+        closing: CancellationToken,
+    ) -> Self {
+        Self {
+            platform,
+            config,
+            closing,
+        }
     }
 
     fn operator(&self) -> Option<&AdminToken> {

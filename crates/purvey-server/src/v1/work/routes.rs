@@ -18,6 +18,7 @@ use axum::{
     routing::{get, patch, post, put},
 };
 use purvey_work::{Platform, RunFilter};
+use std::time::Duration;
 
 /// What a handler makes of a call.
 pub(super) type Answered = Result<Answer, Failure>;
@@ -355,11 +356,13 @@ async fn runs(State(work): State<Work>, Names([ws]): Names<1>, request: Request)
 async fn run(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     answer(work, request, async |call: Call| -> Answered {
         let wait = call.query.wait()?;
-        Ok(Answer::ok(
-            &platform(&call)
-                .run(call.principal.clone(), id, wait)
-                .await?,
-        ))
+        let platform = platform(&call);
+        let now = platform.run(call.principal.clone(), id.clone(), Duration::ZERO);
+        let run = tokio::select! {
+            run = platform.run(call.principal.clone(), id, wait) => run,
+            () = call.work().closing.cancelled() => now.await,
+        };
+        Ok(Answer::ok(&run?))
     })
     .await
 }

@@ -1,0 +1,36 @@
+//! The page on errors and retries, sentence by sentence, through HTTP and on both stores (issue 5); artifacts and the client's policy apart.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+/// Runs each of these tests on SQLite and on PostgreSQL.
+macro_rules! on_each_store {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[test] fn $test() { crate::stage::on_sqlite(super::$test); })*
+        }
+        mod postgres {
+            $(#[test] fn $test() { crate::stage::on_postgres(super::$test); })*
+        }
+    };
+}
+
+mod budgets;
+mod bursts;
+mod dequeue;
+mod joint;
+mod keys;
+mod model;
+mod outcomes;
+#[path = "../../../purvey-work/tests/support/postgres.rs"]
+mod postgres;
+mod provider_limits;
+mod queue;
+mod refusals;
+mod stage;
+mod statuses;
+mod stopping;
+mod time;
