@@ -132,7 +132,7 @@ fn a_name_without_a_format_or_a_table_without_a_column_is_refused() {
     );
     let records = home.path().join("things.csv");
     fs::write(&records, "id,name\na,A\n").unwrap();
-    fail(import(&data, &manifest, &[&records]), 1, &["summary"]);
+    fail(import(&data, &manifest, &[&records]), 2, &["summary"]);
     // Wire-form records are no table; the words come without escapes that the input did not ask for.
     let wire = home.path().join("wire");
     fs::create_dir(&wire).unwrap();

@@ -124,12 +124,12 @@ fn welcome(made: &Bootstrapped, data: &Path) -> Result<(), Failure> {
     let path = data.join(OWNER_TOKEN);
     write_private(&path, &made.token.secret)
         .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
-    say(format_args!(
-        "made workspace {} of user {}; the owner's token is in {}",
-        made.workspace.id,
-        made.user.id,
-        path.display()
-    ));
+    tracing::info!(
+        workspace = %made.workspace.id,
+        user = %made.user.id,
+        owner_token = %path.display(),
+        "made the first workspace; its owner's token is in that file"
+    );
     if std::io::stderr().is_terminal() {
         say(format_args!("owner's token: {}", made.token.secret));
     }

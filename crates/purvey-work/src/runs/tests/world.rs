@@ -14,7 +14,7 @@ use crate::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{cell::RefCell, path::Path};
+use std::cell::RefCell;
 
 /// A generator with a seed (SplitMix64): small, and the same everywhere.
 pub(super) struct Seeded(Mutex<u64>);
@@ -83,7 +83,7 @@ impl World {
                 *schema = Schema::fresh().unwrap();
                 Store::postgres(&schema.url()).unwrap()
             }
-            None => Store::sqlite(Path::new(":memory:")).unwrap(),
+            None => Store::in_memory().unwrap(),
         });
         let chance = Seeded::new(seed);
         let now = Timestamp::from_millis(NOON);
