@@ -70,18 +70,21 @@ pub(crate) enum Refusal {
 
 impl Front {
     pub(crate) fn new(config: ServerConfig, surfaces: Surfaces) -> Self {
-        let catalog = surfaces.catalog.clone();
         let config = Arc::new(config);
         let ready = Arc::new(AtomicBool::new(true));
         let closing = CancellationToken::new();
         let other = site::router(Arc::clone(&ready))
-            .merge(v1::router(surfaces, Arc::clone(&config), closing.clone()))
+            .merge(v1::router(
+                surfaces.clone(),
+                Arc::clone(&config),
+                closing.clone(),
+            ))
             .fallback(site::nothing_here);
         Self {
             shared: Arc::new(Shared {
                 limiter: Limiter::new(&config),
                 in_flight: AtomicUsize::new(0),
-                odp: Odp::new(catalog, Arc::clone(&config)),
+                odp: Odp::new(surfaces, Arc::clone(&config)),
                 config,
                 ready,
                 closing,

@@ -15,7 +15,9 @@ use self::{
     problem::Failure,
     query::{ListQuery, Wanted},
 };
-use crate::{Response, ServerConfig, front::Refusal, request_id::RequestId, searches::Searches};
+use crate::{
+    Response, ServerConfig, Surfaces, front::Refusal, request_id::RequestId, searches::Searches,
+};
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header::ACCEPT_LANGUAGE, request::Parts};
@@ -27,21 +29,34 @@ use purvey_odp::{
     offering::Representation,
     problem::InvalidParam,
 };
+use purvey_work::Platform;
 use std::sync::Arc;
 
 /// The Service role over HTTP.
 pub(crate) struct Odp {
     catalog: Catalog,
+    /// Whose users are known here too.
+    work: Option<Platform>,
     config: Arc<ServerConfig>,
     searches: Searches,
 }
 
 impl Odp {
-    pub(crate) fn new(catalog: Catalog, config: Arc<ServerConfig>) -> Self {
+    pub(crate) fn new(surfaces: Surfaces, config: Arc<ServerConfig>) -> Self {
+        let Surfaces { catalog, work } = surfaces;
         Self {
             searches: Searches::new(&config),
             catalog,
+            work,
             config,
+        }
+    }
+
+    /// Whether this is the token of a user of the run platform.
+    async fn knows(&self, token: &str) -> bool {
+        match &self.work {
+            Some(platform) => platform.authenticate(token).await.is_ok(),
+            None => false,
         }
     }
 
@@ -86,7 +101,7 @@ impl Odp {
         };
         let media = target.media();
         let access = match target.operation() {
-            Some(operation) => auth::access(catalog, headers, operation)?,
+            Some(operation) => auth::access(self, headers, operation).await?,
             None => Access::public(),
         };
         media.negotiate(headers)?;

@@ -47,7 +47,7 @@ pub(super) async fn begin(
         ResourceType::Collection => Operation::SearchCollections,
         ResourceType::Offering => Operation::SearchOfferings,
     };
-    let access = auth::access(&odp.catalog, headers, operation)?;
+    let access = auth::access(odp, headers, operation).await?;
     Media::Document.negotiate(headers)?;
     expect_media(parts)?;
     let bytes = body::read(
@@ -240,7 +240,7 @@ mod tests {
             search_queue: 0,
             ..ServerConfig::default()
         };
-        let odp = Arc::new(Odp::new(catalog, Arc::new(config)));
+        let odp = Arc::new(Odp::new(catalog.into(), Arc::new(config)));
         let (release, held) = mpsc::channel::<()>();
         let (begun, begin) = tokio::sync::oneshot::channel();
         let holder = tokio::spawn({

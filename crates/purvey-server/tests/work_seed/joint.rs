@@ -54,6 +54,15 @@ async fn a_published_agent_is_an_offering_that_is_started_by_its_invoke_action(s
         .agent(json!({ "name": "Writer", "published": true, "input_schema": schema, "time_limit_seconds": 60 }))
         .await;
     offers(&stage, &[&agent]).await;
+    // One token goes to the whole origin: a user's reads what is public, and what is no token is refused.
+    for (token, status) in [(stage.owner.token.as_str(), 200), ("pvy_wrong", 401)] {
+        let request = Request::get(format!("/odp/offerings/{agent}"))
+            .header("authorization", format!("Bearer {token}"))
+            .body(Body::empty())
+            .unwrap();
+        let answer = crate::stage::Answer::of(stage.router_with(config()), request).await;
+        assert_eq!(answer.status, status);
+    }
     let offering = public(&stage, &format!("/odp/offerings/{agent}")).await;
     assert!(!String::from_utf8_lossy(&offering.body).contains(SECRET));
     let offering = offering.ok(200);
