@@ -49,7 +49,7 @@ fn refusal(catalog: &Catalog, invalid_token: bool) -> Failure {
 }
 
 /// The token of `Bearer TOKEN`.
-fn bearer(credentials: &str) -> Option<&str> {
+pub(crate) fn bearer(credentials: &str) -> Option<&str> {
     let (scheme, token) = credentials.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)

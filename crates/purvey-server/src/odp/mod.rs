@@ -7,6 +7,7 @@ mod respond;
 mod search;
 mod target;
 
+pub(crate) use auth::bearer;
 pub(crate) use query::single as query_parameter;
 pub(crate) use respond::ALLOW_READ;
 pub(crate) use target::Target;

@@ -1,39 +1,43 @@
-//! Who may write.
+//! Who calls under `/v1`.
 
 use super::{
     Context,
     problem::{Code, Failure},
 };
+use crate::AdminToken;
 use http::{HeaderMap, header::AUTHORIZATION};
-use purvey_work::access::Action;
+use purvey_work::{Platform, Principal, access::Action};
 
-/// Lets through who may write the catalog: exactly one `Authorization: Bearer` with the operator's token, or with a user's that has the
-/// scope `catalog:write`.
+/// Lets through who may write the catalog: the operator, or a user whose token has the scope `catalog:write`.
 pub(super) async fn writer(context: &Context, headers: &HeaderMap) -> Result<(), Failure> {
-    let mut sent = headers.get_all(AUTHORIZATION).iter();
-    let bearer = match (sent.next(), sent.next()) {
-        (None, _) => return Err(Failure::new(Code::AuthMissing)),
-        (Some(value), None) => bearer(value.as_bytes()),
-        _ => None,
-    };
-    let bearer = bearer.ok_or(Failure::new(Code::AuthInvalid))?;
     let operator = context.config.admin_token.as_ref();
-    if operator.is_some_and(|token| token.matches(bearer)) {
-        return Ok(());
+    let caller = principal(operator, context.work.as_ref(), headers).await?;
+    Ok(caller.may(Action::CatalogWrite, None, false)?)
+}
+
+/// Who presents the one bearer token of a request: the operator, or a user of the run platform where there is one.
+pub(super) async fn principal(
+    operator: Option<&AdminToken>,
+    platform: Option<&Platform>,
+    headers: &HeaderMap,
+) -> Result<Principal, Failure> {
+    let secret = secret(headers)?;
+    if operator.is_some_and(|token| token.matches(secret.as_bytes())) {
+        return Ok(Principal::Operator);
     }
-    match (&context.work, std::str::from_utf8(bearer)) {
-        (Some(platform), Ok(secret)) => {
-            let caller = platform.authenticate(secret).await?;
-            Ok(caller.may(Action::CatalogWrite, None, false)?)
-        }
-        _ => Err(Failure::new(Code::AuthInvalid)),
+    match platform {
+        Some(platform) => Ok(platform.authenticate(secret).await?),
+        None => Err(Failure::new(Code::AuthInvalid)),
     }
 }
 
-/// The token of a field of the scheme `Bearer`.
-pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
-    let (scheme, rest) = value.split_at_checked(7)?;
-    scheme
-        .eq_ignore_ascii_case(b"bearer ")
-        .then(|| rest.trim_ascii())
+/// The one bearer token of a request.
+pub(super) fn secret(headers: &HeaderMap) -> Result<&str, Failure> {
+    let mut sent = headers.get_all(AUTHORIZATION).iter();
+    let secret = match (sent.next(), sent.next()) {
+        (None, _) => return Err(Failure::new(Code::AuthMissing)),
+        (Some(value), None) => value.to_str().ok().and_then(crate::odp::bearer),
+        _ => None,
+    };
+    secret.ok_or_else(|| Failure::new(Code::AuthInvalid))
 }

@@ -5,8 +5,7 @@ use crate::{
     Response, body,
     request_id::RequestId,
     v1::{
-        auth::bearer,
-        id_of,
+        auth, id_of,
         problem::{Failure, Fault},
         record::expect_media,
     },
@@ -17,7 +16,7 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, LOCATION},
+    header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION},
     request::Parts,
 };
 use purvey_odp::{
@@ -101,7 +100,8 @@ where
 }
 
 async fn call(work: Work, request: Request) -> Result<Call, Failure> {
-    let principal = principal(&work, request.headers()).await?;
+    let platform = Some(&work.platform);
+    let principal = auth::principal(work.operator(), platform, request.headers()).await?;
     let (parts, body) = request.into_parts();
     Ok(Call {
         principal,
@@ -110,36 +110,6 @@ async fn call(work: Work, request: Request) -> Result<Call, Failure> {
         body: Some(body),
         work,
     })
-}
-
-/// Who presents the one bearer token of a request.
-async fn principal(work: &Work, headers: &HeaderMap) -> Result<Principal, Failure> {
-    let secret = secret(headers)?;
-    if work
-        .operator()
-        .is_some_and(|operator| operator.matches(secret.as_bytes()))
-    {
-        return Ok(Principal::Operator);
-    }
-    Ok(work.platform.authenticate(&secret).await?)
-}
-
-/// The one bearer token of a request.
-pub(super) fn secret(headers: &HeaderMap) -> Result<String, Failure> {
-    let mut sent = headers.get_all(AUTHORIZATION).iter();
-    let secret = match (sent.next(), sent.next()) {
-        (None, _) => {
-            return Err(purvey_work::Error::from(purvey_work::Code::AuthMissing).into());
-        }
-        (Some(value), None) => bearer(value.as_bytes()),
-        _ => None,
-    };
-    let text = secret.and_then(|secret| std::str::from_utf8(secret).ok());
-    text.map(str::to_owned).ok_or_else(invalid)
-}
-
-fn invalid() -> Failure {
-    purvey_work::Error::from(purvey_work::Code::AuthInvalid).into()
 }
 
 impl Call {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Response,
     v1::{
-        id_of,
+        auth, id_of,
         problem::{Failure, Fault},
     },
 };
@@ -86,7 +86,7 @@ async fn delete(State(work): State<Work>, Names([id]): Names<1>, request: Reques
 async fn deliver(State(work): State<Work>, Names([id]): Names<1>, request: Request) -> Response {
     let request_id = id_of(&request);
     let delivered = async {
-        let secret = call::secret(request.headers())?;
+        let secret = auth::secret(request.headers())?.to_owned();
         let platform = work.platform.clone();
         platform
             .authenticate_hook(id.clone(), secret.clone())
