@@ -5,7 +5,8 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
-use std::{convert::Infallible, num::NonZeroU32};
+use std::{convert::Infallible, num::NonZeroU32, task::Poll};
+use tokio::sync::mpsc;
 
 on_each_store! {
     a_409_is_a_state_conflict_whose_detail_says_which,
@@ -352,7 +353,11 @@ async fn a_5xx_is_a_failure_of_the_server_or_what_it_depends_on(stage: Stage) {
     let mut small = config();
     small.max_in_flight = 1;
     let router = stage.router_with(small);
-    let pending = futures_util::stream::pending::<Result<Bytes, Infallible>>();
+    let (asked_for, mut asked) = mpsc::unbounded_channel();
+    let pending = futures_util::stream::poll_fn(move |_| {
+        asked_for.send(()).ok();
+        Poll::<Option<Result<Bytes, Infallible>>>::Pending
+    });
     let slow = start(
         &stage,
         &agent,
@@ -360,16 +365,10 @@ async fn a_5xx_is_a_failure_of_the_server_or_what_it_depends_on(stage: Stage) {
         Body::from_stream(pending),
     );
     let held = tokio::spawn(Answer::of(router.clone(), slow));
-    let mut full = None;
-    stage
-        .until("the server is full", async || {
-            let ask = Request::get("/v1/tokens").body(Body::empty()).unwrap();
-            let answer = Answer::of(router.clone(), ask).await;
-            full = Some(answer);
-            full.as_ref().is_some_and(|answer| answer.status == 503)
-        })
-        .await;
-    let full = full.unwrap();
+    // The place is taken once the body is asked for.
+    asked.recv().await.unwrap();
+    let ask = Request::get("/v1/tokens").body(Body::empty()).unwrap();
+    let full = Answer::of(router.clone(), ask).await;
     full.refused(503, "server.unavailable");
     assert_eq!(full.header("retry-after"), Some("1"));
     held.abort();
