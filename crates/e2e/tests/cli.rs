@@ -6,7 +6,7 @@
 )]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use e2e::binary::{
@@ -422,6 +422,37 @@ fn a_damaged_index_names_the_way_to_build_it_again() {
         "{said}"
     );
     assert_eq!(inspect("stats", &data)["offerings"], 5);
+
+    // One letter of one document, then everything.
+    let segments = fs::read_dir(data.join("segments")).unwrap();
+    let paths = segments.map(|entry| entry.unwrap().path());
+    let is_offerings = |path: &PathBuf| find(&fs::read(path).unwrap(), b"\"o-3\"").is_some();
+    let segment = paths.into_iter().find(is_offerings).unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = find(&bytes, b"\"o-3\"").unwrap();
+    bytes[at + 1] = b'x';
+    fs::write(&segment, &bytes).unwrap();
+    let check = on_data(&["catalog", "check"], &data).output().unwrap();
+    assert_eq!(check.status.code(), Some(1));
+    let faults = String::from_utf8(check.stdout).unwrap();
+    let named = format!(
+        "{} is corrupt: the item of o-3 is damaged",
+        segment.display()
+    );
+    assert!(faults.contains(&named), "{faults}");
+    fs::write(&segment, vec![0xff; bytes.len()]).unwrap();
+    let name = segment.file_name().unwrap().to_str().unwrap().to_owned();
+    fail(
+        on_data(&["catalog", "check"], &data),
+        1,
+        &[&name, "corrupt", "purvey catalog check --rebuild"],
+    );
+    succeed(on_data(&["catalog", "check", "--rebuild"], &data));
+    assert_eq!(inspect("check", &data)["faults"], json!([]));
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub use store::Generations;
 
 use crate::Error;
 use crate::access::Access;
-use crate::segment::{Region, Segment};
+use crate::segment::Segment;
 use changed::Changed;
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
@@ -166,7 +166,7 @@ impl Generation {
     /// One document in item form (without `odp_version`), in the best language: the first of `preferred` that it has, else its own.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Corrupt`] when its bytes are not those that were written; [`Error::Io`].
     pub fn get(
         &self,
         kind: ResourceType,
@@ -197,14 +197,10 @@ impl Generation {
         if let Some(item) = part.redacted(sight, kind, representation, ordinal, choice.variant)? {
             bytes.extend(item.get(1..).unwrap_or_default());
         } else {
-            let region = Region::from(representation);
-            let span = match choice.variant {
-                Some(at) => part.segment.variant_span(region, ordinal, at),
-                None => Some(part.segment.span(region, ordinal, ordinal)),
-            };
-            let Some(span) = span else { return Ok(None) };
-            bytes.reserve((span.end - span.start) as usize);
-            part.segment.read(&(span.start + 1..span.end), &mut bytes)?;
+            let segment = &part.segment;
+            let place = segment.place(representation.into(), ordinal, choice.variant)?;
+            bytes.reserve(place.len());
+            segment.append_without_brace(&place, &mut bytes)?;
         }
         let language = part
             .segment
@@ -223,7 +219,7 @@ impl Generation {
     /// Appends a stretch of the listing to `out`, as `item,item`.
     ///
     /// # Errors
-    /// [`Error::Io`]; `out` is then undefined.
+    /// [`Error::Corrupt`] when bytes of an item are not those that were written; [`Error::Io`]. `out` is then undefined.
     pub fn list(&self, query: &ListQuery<'_>, out: &mut Vec<u8>) -> Result<ListOutcome, Error> {
         list::list(
             &self.parts[slot(query.kind)],

@@ -6,7 +6,7 @@
 //!
 //! File, format 2, little-endian: header (magic, format, 4 zero bytes), Full items, Terse items, variants, sums (4 bytes of xxh3 for each Full, Terse,
 //! and variant), [search columns](crate::search::Columns), index, footer (lengths of the six parts, flags, xxh3 of the index, xxh3 of the footer). Index
-//! and footer are checked when a segment is opened, columns when they are first used, items when they are merged or verified.
+//! and footer are checked when a segment is opened, columns when they are first used, items whenever they are read.
 //!
 //! Flag 1: beside the segment stands its [text index](crate::text), in a file of its own that is part of it: opened, verified and deleted with it.
 //!
@@ -15,11 +15,13 @@
 pub(crate) mod codec;
 mod index;
 mod merge;
+mod place;
 mod reader;
 mod texts;
 mod writer;
 
 pub(crate) use merge::merge;
+pub(crate) use place::Place;
 pub(crate) use reader::Region;
 pub use reader::Segment;
 pub use texts::TextPlan;

@@ -4,57 +4,15 @@
 mod common;
 
 use axum::body::Body;
-use common::{Service, TOKEN, config, request};
+use common::{Service, TOKEN, config, log::Log, request};
 use http::Method;
 use serde_json::{Value, json};
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-use tracing_subscriber::fmt::MakeWriter;
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-impl Log {
-    /// The lines so far, which are taken out.
-    fn lines(&self) -> Vec<Value> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
-        let text = String::from_utf8(bytes).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
-}
+use std::time::Duration;
 
 /// Everything in one test: the log is one for the whole process.
 #[tokio::test]
 async fn every_request_has_one_line_and_failures_name_their_cause_under_its_id() {
-    let log = Log::default();
-    tracing_subscriber::fmt()
-        .json()
-        .with_env_filter("info")
-        .with_writer(log.clone())
-        .init();
+    let log = Log::install();
     let service = Service::new();
     log.lines();
 

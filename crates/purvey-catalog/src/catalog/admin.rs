@@ -119,9 +119,12 @@ fn same(
         for (representation, wanted) in
             [(Representation::Terse, terse), (Representation::Full, full)]
         {
-            let shown = snapshot
-                .generation
-                .get(kind, row.id, representation, &preferred)?;
+            let generation = &snapshot.generation;
+            let shown = match generation.get(kind, row.id, representation, &preferred) {
+                Ok(shown) => shown,
+                Err(error @ Error::Corrupt { .. }) => return Ok(Err(error.to_string())),
+                Err(error) => return Err(error),
+            };
             if shown.is_none_or(|item| item.bytes != *wanted) {
                 return Ok(Err(format!(
                     "the {} form in the generation is not that of the record",

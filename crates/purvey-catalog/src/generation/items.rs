@@ -27,7 +27,7 @@ impl Generation {
     /// Appends items to `out` as `item,item` while they fit. Returns how many, and adds their languages to `languages`, each once.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a document that is not there; [`Error::Io`]. `out` is then undefined.
+    /// [`Error::NotFound`] for a document that is not there; [`Error::Corrupt`]; [`Error::Io`]. `out` is then undefined.
     pub(crate) fn append_items(
         &self,
         wanted: &Wanted<'_>,
@@ -46,14 +46,8 @@ impl Generation {
                 return Err(Error::NotFound);
             };
             let segment = &part.segment;
-            if *ordinal >= segment.len() {
-                return Err(Error::NotFound);
-            }
             let choice = lookup.choose(*ordinal);
-            let variant = choice
-                .variant
-                .and_then(|at| segment.variant_span(region, *ordinal, at));
-            let span = variant.unwrap_or_else(|| segment.span(region, *ordinal, *ordinal));
+            let stored = segment.place(region, *ordinal, choice.variant)?;
             let redacted = part.redacted(
                 self.sight.as_ref(),
                 wanted.kind,
@@ -62,8 +56,7 @@ impl Generation {
                 choice.variant,
             )?;
             let splice = if choice.splice { lookup.splice() } else { "" };
-            let stored = (span.end - span.start) as usize;
-            let item = redacted.as_ref().map_or(stored, Vec::len);
+            let item = redacted.as_ref().map_or(stored.len(), Vec::len);
             let len = item + splice.len() + usize::from(count > 0);
             if count > 0 && out.len() - start + len > wanted.max_bytes {
                 return Ok(count);
@@ -75,7 +68,7 @@ impl Generation {
             out.extend(splice.as_bytes());
             match &redacted {
                 Some(item) => out.extend(item.get(1..).unwrap_or_default()),
-                None => segment.read(&(span.start + 1..span.end), out)?,
+                None => segment.append_without_brace(&stored, out)?,
             }
             let language = segment.languages().get(usize::from(choice.language));
             languages.extend(language.filter(|tag| !languages.contains(tag)).cloned());

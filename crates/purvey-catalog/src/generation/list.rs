@@ -3,7 +3,7 @@
 use super::Part;
 use super::view::Sight;
 use crate::Error;
-use crate::segment::{Region, Segment};
+use crate::segment::{Place, Region, Segment};
 use purvey_odp::identity::ResourceType;
 use purvey_odp::language::LanguageTag;
 use purvey_odp::offering::Representation;
@@ -197,8 +197,8 @@ struct Pick {
     head: usize,
     ordinal: u32,
     choice: Choice,
-    /// Where its text lies in the segment's file.
-    span: Range<u64>,
+    /// Where its text lies.
+    place: Place,
     /// Its text, where the view shows another.
     redacted: Option<Vec<u8>>,
 }
@@ -214,12 +214,9 @@ pub(super) fn list(
         .filter_map(|part| Head::new(part, query))
         .collect();
     let (picks, more) = pick(&mut heads, sight, query)?;
-    let bytes: u64 = picks
-        .iter()
-        .map(|pick| pick.span.end - pick.span.start + 1)
-        .sum();
+    let bytes: usize = picks.iter().map(|pick| pick.place.len() + 1).sum();
     // Some room for the end of the page, so that it does not move the items.
-    out.reserve(bytes as usize + END_BYTES);
+    out.reserve(bytes + END_BYTES);
     let mut rest = picks.as_slice();
     let mut scratch = Vec::new();
     while !rest.is_empty() {
@@ -274,10 +271,7 @@ fn pick(
                 break;
             }
             let choice = head.lookup.choose(ordinal);
-            let variant = choice
-                .variant
-                .and_then(|at| segment.variant_span(region, ordinal, at));
-            let span = variant.unwrap_or_else(|| segment.span(region, ordinal, ordinal));
+            let place = segment.place(region, ordinal, choice.variant)?;
             let splice = if choice.splice {
                 head.lookup.splice().len()
             } else {
@@ -293,8 +287,7 @@ fn pick(
                 ordinal,
                 choice.variant,
             )?;
-            let stored = (span.end - span.start) as usize;
-            let item = redacted.as_ref().map_or(stored, Vec::len);
+            let item = redacted.as_ref().map_or(place.len(), Vec::len);
             let len = item + splice + usize::from(!picks.is_empty());
             if !picks.is_empty() && bytes + len > query.max_bytes {
                 return Ok((picks, true));
@@ -304,7 +297,7 @@ fn pick(
                 head: first,
                 ordinal,
                 choice,
-                span,
+                place,
                 redacted,
             });
             head.seek(ordinal + 1);
@@ -342,8 +335,8 @@ fn run_len(picks: &[Pick]) -> usize {
             && a.redacted.is_none()
             && b.redacted.is_none()
             && a.choice.variant.is_none() == b.choice.variant.is_none()
-            && a.span.end <= b.span.start
-            && b.span.start - a.span.end <= GAP_BYTES
+            && a.place.span.end <= b.place.span.start
+            && b.place.span.start - a.place.span.end <= GAP_BYTES
     };
     1 + picks.windows(2).take_while(|pair| joined(pair)).count()
 }
@@ -362,20 +355,45 @@ fn append_run(
         append(head, first, item, out);
         return Ok(());
     }
-    let span = first.span.start..last.span.end;
+    let segment = &head.part.segment;
+    let span = first.place.span.start..last.place.span.end;
     let plain = |pick: &Pick| pick.choice.variant.is_none() && !pick.choice.splice;
     if run.iter().all(plain) && (last.ordinal - first.ordinal) as usize == run.len() - 1 {
-        return head.part.segment.read(&span, out);
+        let start = out.len();
+        segment.read(&span, out)?;
+        return check_run(segment, run, out.get(start..).unwrap_or_default());
     }
     scratch.clear();
-    head.part.segment.read(&span, scratch)?;
+    segment.read(&span, scratch)?;
     for (at, pick) in run.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        let text = &scratch
-            [(pick.span.start - span.start) as usize..(pick.span.end - span.start) as usize];
+        let text = text(&span, scratch, pick);
+        segment.check(&pick.place, text)?;
         append(head, pick, text, out);
+    }
+    Ok(())
+}
+
+/// The text of a pick in what was read from `span`.
+fn text<'b>(span: &Range<u64>, read: &'b [u8], pick: &Pick) -> &'b [u8] {
+    let start = (pick.place.span.start - span.start) as usize;
+    read.get(start..start + pick.place.len())
+        .unwrap_or_default()
+}
+
+/// Checks neighbours that are delivered as they were read, with the commas between them.
+fn check_run(segment: &Segment, run: &[Pick], mut read: &[u8]) -> Result<(), Error> {
+    for (at, pick) in run.iter().enumerate() {
+        let comma = usize::from(at > 0);
+        let (before, rest) = read.split_at(comma.min(read.len()));
+        if comma > 0 && before != b"," {
+            return Err(segment.damaged(pick.ordinal));
+        }
+        let (item, rest) = rest.split_at(pick.place.len().min(rest.len()));
+        segment.check(&pick.place, item)?;
+        read = rest;
     }
     Ok(())
 }

@@ -153,20 +153,20 @@ pub(super) fn audiences(segment: &Segment, ordinal: u32) -> Vec<&str> {
 fn forms(segment: &Segment, ordinal: u32) -> Result<Vec<Form<'_>>, Error> {
     let languages = segment.languages();
     let own = segment.named_language(ordinal).unwrap_or_default();
-    let span = segment.span(Region::Full, ordinal, ordinal);
-    let mut forms = vec![(languages.get(usize::from(own)), read(segment, &span)?)];
+    let mut forms = vec![(
+        languages.get(usize::from(own)),
+        read(segment, ordinal, None)?,
+    )];
     for (at, language) in segment.variant_languages(ordinal).enumerate() {
-        if let Some(span) = segment.variant_span(Region::Full, ordinal, at) {
-            let language = languages.get(usize::from(language));
-            forms.push((language, read(segment, &span)?));
-        }
+        let language = languages.get(usize::from(language));
+        forms.push((language, read(segment, ordinal, Some(at))?));
     }
     Ok(forms)
 }
 
-fn read(segment: &Segment, span: &std::ops::Range<u64>) -> Result<Vec<u8>, Error> {
+fn read(segment: &Segment, ordinal: u32, variant: Option<usize>) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
-    segment.read(span, &mut text)?;
+    segment.append(&segment.place(Region::Full, ordinal, variant)?, &mut text)?;
     Ok(text)
 }
 

@@ -306,14 +306,8 @@ impl Part {
         variant: Option<usize>,
     ) -> Result<Value, Error> {
         let segment = &self.segment;
-        let span = match variant {
-            Some(at) => segment.variant_span(Region::Full, ordinal, at),
-            None => Some(segment.span(Region::Full, ordinal, ordinal)),
-        };
         let mut text = Vec::new();
-        if let Some(span) = span {
-            segment.read(&span, &mut text)?;
-        }
+        segment.append(&segment.place(Region::Full, ordinal, variant)?, &mut text)?;
         let mut full: Value = serde_json::from_slice(&text)
             .map_err(|e| corrupt(segment.path(), format!("{}: {e}", segment.id(ordinal))))?;
         sight.redact(kind, &mut full);

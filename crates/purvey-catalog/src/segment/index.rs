@@ -1,4 +1,4 @@
-//! What of a segment is held in memory: ids, offsets, languages, members. About 12 bytes and the id for each document.
+//! What of a segment is held in memory: ids, offsets, languages, members. About 12 bytes and the id for each document; the sums beside it are 8 more.
 
 use super::ITEM_BYTES;
 use super::codec::{Decoder, put_block, put_text};
@@ -200,12 +200,15 @@ impl Index {
         self.ids.partition(start..end, below)
     }
 
+    /// Variants of all documents before this one.
+    pub(super) fn variants_before(&self, ordinal: u32) -> usize {
+        self.variants
+            .partition_point(|variant| variant.ordinal < ordinal)
+    }
+
     /// The variants of one document.
     pub(super) fn variants_of(&self, ordinal: u32) -> &[VariantPlace] {
-        let start = self
-            .variants
-            .partition_point(|variant| variant.ordinal < ordinal);
-        let rest = &self.variants[start..];
+        let rest = &self.variants[self.variants_before(ordinal)..];
         let len = rest
             .iter()
             .take_while(|variant| variant.ordinal == ordinal)

@@ -1,6 +1,6 @@
 //! Merging segments: bytes are copied, never rendered again.
 
-use super::codec::corrupt;
+use super::place::sum;
 use super::{Region, Segment, SegmentId, SegmentWriter, TextPlan, Variant};
 use crate::Error;
 use crate::fs::Durability;
@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes read ahead for each part of each source.
 const AHEAD_BYTES: u64 = 128 * 1024;
@@ -66,7 +65,7 @@ pub(crate) fn merge(
         let (terse, full, sums) = head.copier.document(ordinal)?;
         let language = segment.named_language(ordinal).map(map);
         let text = texts.map(|plan| {
-            let full = serde_json::from_slice(full).map_err(|_| damaged(segment, ordinal))?;
+            let full = serde_json::from_slice(full).map_err(|_| segment.damaged(ordinal))?;
             Ok::<_, Error>(plan.prepare(&full))
         });
         let new = writer.push_document(segment.id(ordinal), terse, full, language, sums)?;
@@ -176,9 +175,6 @@ pub(super) struct Copier<'a> {
     full: Window<'a>,
     variant_terse: Window<'a>,
     variant_full: Window<'a>,
-    sums: Window<'a>,
-    /// Variants before the ordinal that was asked for last.
-    variants_before: (u32, u64),
 }
 
 /// Terse and Full, and the sums of Full and Terse.
@@ -192,51 +188,37 @@ impl<'a> Copier<'a> {
             full: Window::new(segment),
             variant_terse: Window::new(segment),
             variant_full: Window::new(segment),
-            sums: Window::new(segment),
-            variants_before: (0, 0),
         }
     }
 
     /// A document in its own language. Ordinals must not go back.
     pub(super) fn document(&mut self, ordinal: u32) -> Result<Copied<'_>, Error> {
-        let (mut at, mut before) = self.variants_before;
-        while at < ordinal && self.segment.has_variants() {
-            before += self.segment.variant_languages(at).len() as u64;
-            at += 1;
-        }
-        self.variants_before = (ordinal, before);
-        let sums = self.sums.sums(u64::from(ordinal) + before)?;
         let terse = self.terse.item(Region::Terse, ordinal)?;
         let full = self.full.item(Region::Full, ordinal)?;
-        checked(self.segment, ordinal, (terse, full, sums))
+        checked(self.segment, ordinal, None, terse, full)
     }
 
     /// A variant of the document that was read last.
     pub(super) fn variant(&mut self, ordinal: u32, at: usize) -> Result<Copied<'_>, Error> {
-        let place = u64::from(ordinal) + self.variants_before.1 + 1 + at as u64;
-        let sums = self.sums.sums(place)?;
-        let span = |region| {
-            self.segment
-                .variant_span(region, ordinal, at)
-                .ok_or_else(|| corrupt(self.segment.path(), "a variant is missing"))
-        };
-        let terse = self.variant_terse.get(span(Region::Terse)?)?;
-        let full = self.variant_full.get(span(Region::Full)?)?;
-        checked(self.segment, ordinal, (terse, full, sums))
+        let place = |region| self.segment.place(region, ordinal, Some(at));
+        let terse = self.variant_terse.get(place(Region::Terse)?.span)?;
+        let full = self.variant_full.get(place(Region::Full)?.span)?;
+        checked(self.segment, ordinal, Some(at), terse, full)
     }
 }
 
-fn checked<'c>(segment: &Segment, ordinal: u32, copied: Copied<'c>) -> Result<Copied<'c>, Error> {
-    let (terse, full, sums) = copied;
-    if (xxh3_64(full) as u32, xxh3_64(terse) as u32) == sums {
-        return Ok(copied);
+fn checked<'c>(
+    segment: &Segment,
+    ordinal: u32,
+    variant: Option<usize>,
+    terse: &'c [u8],
+    full: &'c [u8],
+) -> Result<Copied<'c>, Error> {
+    let sums = segment.sums_of(ordinal, variant);
+    if (sum(full), sum(terse)) == sums {
+        return Ok((terse, full, sums));
     }
-    Err(damaged(segment, ordinal))
-}
-
-fn damaged(segment: &Segment, ordinal: u32) -> Error {
-    let detail = format!("the item of {} is damaged", segment.id(ordinal));
-    corrupt(segment.path(), detail)
+    Err(segment.damaged(ordinal))
 }
 
 /// A part of a file, read ahead.
@@ -275,16 +257,7 @@ impl<'a> Window<'a> {
         let segment = self.segment;
         match self.get(span.start - 1..span.end)?.split_first() {
             Some((b',', item)) => Ok(item),
-            _ => Err(damaged(segment, ordinal)),
+            _ => Err(segment.damaged(ordinal)),
         }
-    }
-
-    /// The sums of Full and Terse at a place of the sums.
-    fn sums(&mut self, place: u64) -> Result<(u32, u32), Error> {
-        let start = self.segment.sums_start() + place * 8;
-        let bytes = self.get(start..start + 8)?;
-        let mut decoder = super::codec::Decoder(bytes);
-        let sums = decoder.u32().zip(decoder.u32());
-        Ok(sums.unwrap_or_default())
     }
 }

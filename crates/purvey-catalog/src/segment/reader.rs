@@ -20,9 +20,11 @@ use xxhash_rust::xxh3::xxh3_64;
 /// An open segment. Its file stays readable through the open handle when its name is removed.
 pub struct Segment {
     id: SegmentId,
-    path: PathBuf,
-    file: File,
-    index: Index,
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) index: Index,
+    /// As in the file; held because every read needs one of them.
+    pub(super) sums: Vec<u8>,
     /// Where the Full items, Terse items, variants, sums, columns and the index begin, and where the index ends.
     starts: [u64; 7],
     footer_bytes: u64,
@@ -98,10 +100,13 @@ impl Segment {
             return Err(corrupt(&path, "the checksum of its index does not match"));
         }
         let index = Index::decode(&bytes).ok_or_else(|| corrupt(&path, "its index is damaged"))?;
-        let sums = (index.ids.len() + index.variants.len()) as u64 * 8;
-        if index.region_lens() != lens[..3] || sums != lens[3] {
+        let sums_len = (index.ids.len() + index.variants.len()) * 8;
+        if index.region_lens() != lens[..3] || sums_len as u64 != lens[3] {
             return Err(corrupt(&path, "its parts do not match its index"));
         }
+        let mut sums = vec![0; sums_len];
+        file.read_exact_at(&mut sums, starts[3])
+            .map_err(Error::io(&path))?;
         let text = match flags & WITH_TEXT {
             0 => None,
             _ => {
@@ -118,6 +123,7 @@ impl Segment {
             path,
             file,
             index,
+            sums,
             starts,
             footer_bytes,
             columns: Mutex::default(),
@@ -272,39 +278,9 @@ impl Segment {
         })
     }
 
-    /// Appends a stretch of the file to `out`.
-    pub(crate) fn read(&self, span: &Range<u64>, out: &mut Vec<u8>) -> Result<(), Error> {
-        let old = out.len();
-        out.resize(old + (span.end - span.start) as usize, 0);
-        self.file
-            .read_exact_at(&mut out[old..], span.start)
-            .map_err(Error::io(&self.path))
-    }
-
-    /// Appends the item of a document, in its own language, to `out`.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; [`Error::NotFound`] past the end.
-    pub fn append_item(
-        &self,
-        representation: Representation,
-        ordinal: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        if ordinal >= self.len() {
-            return Err(Error::NotFound);
-        }
-        self.read(&self.span(representation.into(), ordinal, ordinal), out)
-    }
-
     /// What is wrong with the segment as a whole.
     pub(crate) fn lacks(&self, detail: &str) -> Error {
         corrupt(&self.path, detail)
-    }
-
-    /// Where the sums begin in the file.
-    pub(super) fn sums_start(&self) -> u64 {
-        self.starts[3]
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -2,6 +2,7 @@
 
 use super::codec::corrupt;
 use super::index::Index;
+use super::place::sum;
 use super::{FRAME, HEADER_BYTES, ITEM_BYTES, SegmentId, TextPlan, WITH_TEXT};
 use crate::Error;
 use crate::fs::{Durability, TEMPORARY, beside};
@@ -134,11 +135,11 @@ impl SegmentWriter {
     /// [`Error::Conflict`] when its id is not after the one before, an item is empty or longer than [`ITEM_BYTES`], a language is not in the table, or the segment is full
     /// (4 GiB of ids); [`Error::Io`]. The segment is useless after an error: drop the writer.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), Error> {
-        let sums = (xxh3_64(entry.full) as u32, xxh3_64(entry.terse) as u32);
+        let sums = (sum(entry.full), sum(entry.terse));
         let ordinal =
             self.push_document(entry.id, entry.terse, entry.full, entry.language, sums)?;
         for variant in entry.variants {
-            let sums = (xxh3_64(variant.full) as u32, xxh3_64(variant.terse) as u32);
+            let sums = (sum(variant.full), sum(variant.terse));
             self.push_variant(ordinal, variant, sums)?;
         }
         for collection in entry.postings {

@@ -7,6 +7,7 @@
     reason = "shared by test programs that each use a part"
 )]
 
+pub mod log;
 pub mod search;
 
 use axum::{Router, body::Body};
