@@ -363,7 +363,24 @@ fn a_schema_that_takes_for_ever_is_refused_before_anything_is_held_to_it() {
     let below = json!({"additionalProperties": {"$ref": "#"}});
     let deep = json!({"$schema": dialect, "allOf": vec![below; 10]});
     let endless = json!({"$schema": dialect, "anyOf": [{"$ref": "#"}, {"type": "string"}]});
-    for schema in [doubling, deep, endless] {
+    // A child is met by its name and by the pattern: twice on each of sixteen levels.
+    let again = json!({"$ref": "#"});
+    let twice = |pattern: &str, name: &str| json!({"$schema": dialect, "properties": {(name): again}, "patternProperties": {(pattern): again}});
+    let patterns = |one: &str, other: &str| json!({"$schema": dialect, "patternProperties": {(one): again, (other): again}});
+    let met_twice = [
+        twice("^c", "child"),
+        twice("", "child"),
+        twice("d$", "child"),
+        // Whatever this engine cannot read may match.
+        twice("^(?=x)", "child"),
+        twice("^x", "\u{e4}"),
+        patterns("^a", "^ab"),
+        patterns("a", "b"),
+        patterns("^a|c", "^b"),
+        patterns("^ab?", "^ac"),
+        patterns("^a{0}", "^b"),
+    ];
+    for schema in [doubling, deep, endless].into_iter().chain(met_twice) {
         let refused = with_schema(&schema).unwrap_err();
         assert_eq!(pointers(&refused), ["/schemas/~1s.json"], "{schema}");
     }
@@ -375,4 +392,21 @@ fn a_schema_that_takes_for_ever_is_refused_before_anything_is_held_to_it() {
     }}});
     let manifest = with_schema(&tree).unwrap();
     assert!(manifest.schemas().contains("/s.json"));
+    // So does recursion in several ways of which a member is met by one.
+    let met_once = [
+        twice("^x-", "child"),
+        twice("^[0-9]+$", "child"),
+        patterns("^a", "^b"),
+        patterns("^ab+", "^ac"),
+        json!({
+            "$schema": dialect,
+            "properties": {"left": again, "right": again},
+            "patternProperties": {"^x-": again, "^y-": again},
+            "additionalProperties": again,
+            "propertyNames": {"maxLength": 40},
+        }),
+    ];
+    for schema in met_once {
+        assert!(with_schema(&schema).is_ok(), "{schema}");
+    }
 }
