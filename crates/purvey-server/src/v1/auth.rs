@@ -6,13 +6,18 @@ use super::{
 };
 use crate::AdminToken;
 use http::{HeaderMap, header::AUTHORIZATION};
-use purvey_work::{Platform, Principal, access::Action};
+use purvey_work::{Platform, Principal};
 
-/// Lets through who may write the catalog: the operator, or a user whose token has the scope `catalog:write`.
+/// Lets through who may write the catalog: the operator, or with the scope `catalog:write` a user of the organization that it belongs to.
 pub(super) async fn writer(context: &Context, headers: &HeaderMap) -> Result<(), Failure> {
     let operator = context.config.admin_token.as_ref();
-    let caller = principal(operator, context.work.as_ref(), headers).await?;
-    Ok(caller.may(Action::CatalogWrite, None, false)?)
+    match principal(operator, context.work.as_ref(), headers).await? {
+        Principal::Operator => Ok(()),
+        user => match &context.work {
+            Some(platform) => Ok(platform.may_write_catalog(user).await?),
+            None => Err(Failure::new(Code::AuthInvalid)),
+        },
+    }
 }
 
 /// Who presents the one bearer token of a request: the operator, or a user of the run platform where there is one.

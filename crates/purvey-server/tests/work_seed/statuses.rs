@@ -148,8 +148,18 @@ async fn a_token_with_the_scope_writes_the_catalog(stage: Stage) {
     let token = stage.token(&stage.owner.id, others).await;
     write(&token).await.refused(403, "permission.scope");
     write("pvy_nobodys").await.refused(401, "auth.invalid");
+    // The catalog is the first organization's; another's users leave it alone, whatever their scopes.
+    stage.time.pass(Duration::from_secs(1));
+    let other = stage.new_organization().await;
+    let foreign = stage.person_of(&other, None).await;
+    let refused = write(&foreign.token).await;
+    let body = refused.refused(403, "permission.role");
+    let detail =
+        "The catalog belongs to another organization; its users and the operator write it.";
+    assert_eq!(body["detail"], detail);
     let token = stage.token(&stage.owner.id, &["catalog:write"]).await;
     write(&token).await.ok(201);
+    write(OPERATOR).await.ok(200);
 }
 
 async fn a_403_names_the_role(stage: Stage) {

@@ -2,7 +2,7 @@
 
 use super::{NAME, named};
 use crate::{
-    access::Principal,
+    access::{Action, Principal},
     body::Members,
     clock::{Cx, Timestamp},
     code::Code,
@@ -43,6 +43,30 @@ pub(crate) fn create_organization(
         ],
     )?;
     Ok(organization)
+}
+
+/// Judges a write of the catalog, which belongs to the operator and to the organization that was there first.
+pub(crate) fn may_write_catalog(
+    session: &mut dyn Session,
+    caller: &Principal,
+) -> Result<(), Error> {
+    caller.may(Action::CatalogWrite, None, false)?;
+    let Principal::User(actor) = caller else {
+        return Ok(());
+    };
+    let first = session.row(
+        "SELECT id FROM organizations ORDER BY created_at, id LIMIT 1",
+        &[],
+    )?;
+    let owner: Option<OrganizationId> = first.map(|row| row.parsed(0)).transpose()?;
+    if owner == Some(actor.organization) {
+        return Ok(());
+    }
+    Err(Refusal::because(
+        Code::PermissionRole,
+        "The catalog belongs to another organization; its users and the operator write it.",
+    )
+    .into())
 }
 
 /// Makes a user.

@@ -79,6 +79,16 @@ impl Platform {
         .await
     }
 
+    /// Whether the caller may write the catalog of this server: the operator, and with the scope `catalog:write` the users of the organization
+    /// that was made first.
+    ///
+    /// # Errors
+    /// `permission.scope`, `permission.role`; failures of the store.
+    pub async fn may_write_catalog(&self, caller: Principal) -> Result<(), Error> {
+        self.read(move |session, _| organizations::may_write_catalog(session, &caller))
+            .await
+    }
+
     /// `POST /v1/admin/users`.
     ///
     /// # Errors
