@@ -24,24 +24,72 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Keeps the catalog's agents as the platform has them, for as long as it is polled.
 pub async fn publish_agents(catalog: Catalog, platform: Platform) {
     let mut news = platform.watch_agents();
+    let mut follower = Follower::new(catalog, platform);
     loop {
-        match platform.published_agents().await {
-            Err(error) => tracing::warn!(%error, "published agents cannot be read; trying again"),
-            Ok(agents) => {
-                let catalog = catalog.clone();
-                let followed = tokio::task::spawn_blocking(move || follow(&catalog, &agents)).await;
-                match followed {
-                    Ok(Ok(())) => {}
-                    // An import holds the catalog: it is followed once that is over.
-                    Ok(Err(Error::Busy { .. })) => {}
-                    Ok(Err(error)) => {
-                        tracing::warn!(%error, "the catalog could not take the published agents; trying again");
-                    }
-                    Err(error) => tracing::error!(%error, "publishing agents failed"),
-                }
-            }
-        }
+        follower.look().await;
         let _ = tokio::time::timeout(LOOK, news.changed()).await;
+    }
+}
+
+/// Follows the run store, and what others do to the catalog's agents.
+struct Follower {
+    catalog: Catalog,
+    platform: Platform,
+    /// What both were when the catalog had last been made to follow.
+    followed: Option<Seen>,
+}
+
+/// The published agents, and the generation of the catalog.
+#[derive(PartialEq, Eq)]
+struct Seen(Vec<(AgentId, i64)>, u64);
+
+impl Follower {
+    fn new(catalog: Catalog, platform: Platform) -> Self {
+        Self {
+            catalog,
+            platform,
+            followed: None,
+        }
+    }
+
+    /// Makes the catalog follow where it or the run store is another than the last time; whether it was.
+    async fn look(&mut self) -> bool {
+        let revisions = match self.platform.published_revisions().await {
+            Ok(revisions) => revisions,
+            Err(error) => {
+                tracing::warn!(%error, "published agents cannot be read; trying again");
+                return false;
+            }
+        };
+        // Seen before it is written to: what this writes is looked at once more.
+        let seen = Seen(revisions, self.catalog.current().generation.number());
+        if self.followed.as_ref() == Some(&seen) {
+            return false;
+        }
+        self.followed = self.follow().await.then_some(seen);
+        true
+    }
+
+    /// Whether the catalog has all agents now.
+    async fn follow(&self) -> bool {
+        let agents = match self.platform.published_agents().await {
+            Ok(agents) => agents,
+            Err(error) => {
+                tracing::warn!(%error, "published agents cannot be read; trying again");
+                return false;
+            }
+        };
+        let catalog = self.catalog.clone();
+        match tokio::task::spawn_blocking(move || follow(&catalog, &agents)).await {
+            Ok(Ok(())) => return true,
+            // An import holds the catalog: it is followed once that is over.
+            Ok(Err(Error::Busy { .. })) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the catalog could not take the published agents; trying again");
+            }
+            Err(error) => tracing::error!(%error, "publishing agents failed"),
+        }
+        false
     }
 }
 
@@ -189,4 +237,75 @@ pub(crate) fn request_schema(agent: &Agent) -> Value {
             },
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use purvey_catalog::catalog::Options;
+    use purvey_work::{PlatformOptions, Principal, Store};
+
+    /// Whether an Offering is served.
+    fn is_there(catalog: &Catalog, id: &str) -> bool {
+        let current = catalog.current();
+        current.generation.contains(ResourceType::Offering, id)
+    }
+
+    #[tokio::test]
+    async fn the_catalog_is_looked_at_again_only_where_it_or_the_run_store_has_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let catalog = Catalog::open(directory.path(), Options::default()).unwrap();
+        let store = Store::in_memory().unwrap();
+        let platform = Platform::new(store, PlatformOptions::default());
+        let made = platform.bootstrap().await.unwrap().unwrap();
+        let user = platform
+            .authenticate(made.token.secret.as_str())
+            .await
+            .unwrap();
+        let body = json!({
+            "name": "Greeter", "instructions": "", "provider": "echo", "model": "", "published": true,
+        });
+        let workspace = made.workspace.id.to_string();
+        let agent = platform
+            .create_agent(user, workspace, body)
+            .await
+            .unwrap()
+            .id
+            .to_string();
+        let mut follower = Follower::new(catalog.clone(), platform.clone());
+
+        assert!(follower.look().await, "the agent is new");
+        catalog.publish().unwrap();
+        assert!(is_there(&catalog, &agent));
+        assert!(follower.look().await, "the catalog was written");
+        for _ in 0..3 {
+            assert!(!follower.look().await, "nothing has changed");
+        }
+
+        // Somebody else takes it out of the catalog.
+        let kind = ResourceType::Offering;
+        catalog
+            .delete(kind, &agent, Precondition::None, false)
+            .unwrap();
+        catalog.publish().unwrap();
+        assert!(!is_there(&catalog, &agent));
+        assert!(follower.look().await);
+        catalog.publish().unwrap();
+        assert!(is_there(&catalog, &agent));
+        assert!(follower.look().await);
+        assert!(!follower.look().await);
+
+        let paused = json!({ "paused": true });
+        platform
+            .update_agent(Principal::Operator, agent.clone(), paused)
+            .await
+            .unwrap();
+        assert!(follower.look().await, "the agent is paused");
+        catalog.publish().unwrap();
+        assert!(!is_there(&catalog, &agent));
+        assert!(follower.look().await);
+        assert!(!follower.look().await);
+    }
 }

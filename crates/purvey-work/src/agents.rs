@@ -120,18 +120,35 @@ pub(crate) fn create(
     body: &Value,
     providers: &BTreeSet<String>,
 ) -> Result<Agent, Error> {
-    let draft = Draft::parse(body, None, providers)?;
+    let mut members = Members::of(body);
+    let changes = Changes::read(&mut members, true);
+    members.note(changes.known_provider(providers));
+    members.end()?;
     let (workspace, role) = workspaces::find(session, caller, workspace)?;
     caller.may(Action::AgentCreate, role, false)?;
     let owner_id = caller.actor()?.user;
-    let agent = Agent {
+    let mut agent = Agent {
         id: AgentId::new(cx.now, cx.chance),
         workspace_id: workspace.id,
         owner_id,
+        definition: Definition {
+            name: String::new(),
+            instructions: String::new(),
+            provider: String::new(),
+            model: String::new(),
+            input_schema: None,
+            output_schema: None,
+            tools: Vec::new(),
+            time_limit_seconds: USUAL_TIME_LIMIT,
+        },
+        visibility: Visibility::Workspace,
+        shared_with: Vec::new(),
+        paused: false,
+        published: false,
         created_at: cx.now,
         updated_at: cx.now,
-        ..draft.agent
     };
+    changes.apply(&mut agent);
     check_shares(session, &agent, workspace.organization_id)?;
     session.execute(
         "INSERT INTO agents (id, organization_id, workspace_id, owner_id, definition, visibility, shared_with, paused, published,
@@ -163,15 +180,19 @@ pub(crate) fn update(
     providers: &BTreeSet<String>,
 ) -> Result<Agent, Error> {
     // What does not even have the form of a change is refused before anything is looked up (Work §3).
-    Draft::form(body)?;
+    let mut members = Members::of(body);
+    let changes = Changes::read(&mut members, false);
+    members.end()?;
     let found = find(session, caller, id)?;
     let own = found.is_own(caller);
     caller.may(Action::AgentChange, found.role, own)?;
     found.visible(caller)?;
-    let agent = Agent {
-        updated_at: cx.now,
-        ..Draft::parse(body, Some(&found.agent), providers)?.agent
-    };
+    changes
+        .known_provider(providers)
+        .map_err(|fault| Refusal::invalid(vec![fault]))?;
+    let mut agent = found.agent;
+    changes.apply(&mut agent);
+    agent.updated_at = cx.now;
     check_shares(session, &agent, found.organization)?;
     session.execute(
         "UPDATE agents SET definition = $2, visibility = $3, shared_with = $4, paused = $5, published = $6, revision = revision + 1,
@@ -269,98 +290,94 @@ pub(crate) fn published(session: &mut dyn Session) -> Result<Vec<Agent>, Error> 
     rows.iter().map(read).collect()
 }
 
-/// A body made into an agent.
-struct Draft {
-    agent: Agent,
+/// Every agent that is an Offering of the catalog now, with the number of the change that it is at.
+pub(crate) fn published_revisions(session: &mut dyn Session) -> Result<Vec<(AgentId, i64)>, Error> {
+    let rows = session.query(
+        "SELECT id, revision FROM agents WHERE published = 1 AND paused = 0 AND deleted_at IS NULL ORDER BY id",
+        &[],
+    )?;
+    rows.iter()
+        .map(|row| Ok((row.parsed(0)?, row.int(1)?)))
+        .collect()
 }
 
-impl Draft {
-    /// Judges only what needs nothing but the body.
-    fn form(body: &Value) -> Result<(), Error> {
-        let present = Agent {
-            definition: Definition {
-                provider: "echo".into(),
-                ..blank().definition
-            },
-            ..blank()
+/// What a body says of an agent; what it does not name stays.
+struct Changes {
+    name: Option<String>,
+    instructions: Option<String>,
+    provider: Option<String>,
+    model: Option<String>,
+    /// Absent, taken away, or given.
+    input_schema: Option<Option<Value>>,
+    output_schema: Option<Option<Value>>,
+    time_limit_seconds: Option<u32>,
+    tools: Option<Vec<ToolName>>,
+    visibility: Option<Visibility>,
+    shared_with: Option<Vec<UserId>>,
+    paused: Option<bool>,
+    published: Option<bool>,
+}
+
+impl Changes {
+    /// Judges what needs nothing but the body. A new agent has to be told what it is called, does and calls.
+    fn read(members: &mut Members<'_>, is_new: bool) -> Self {
+        let mut text = |name, bounds| match is_new {
+            true => members.text(name, bounds),
+            false => members.opt_text(name, bounds),
         };
-        let mut providers: BTreeSet<String> = BTreeSet::from(["echo".into()]);
-        providers.extend(
-            body.get("provider")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-        );
-        Self::parse(body, Some(&present), &providers).map(|_| ())
+        Self {
+            name: text("name", 1..=200),
+            instructions: text("instructions", 0..=INSTRUCTIONS),
+            provider: text("provider", 1..=200),
+            model: text("model", 0..=200),
+            input_schema: schema(members, "input_schema"),
+            output_schema: schema(members, "output_schema"),
+            time_limit_seconds: members
+                .opt_number("time_limit_seconds", TIME_LIMITS)
+                .and_then(|limit| u32::try_from(limit).ok()),
+            tools: members.opt_list(
+                "tools",
+                ToolName::ALL.len(),
+                "odp_search, odp_get or odp_invoke",
+            ),
+            visibility: members.opt_parsed("visibility", "private, workspace or organization"),
+            shared_with: members.opt_list("shared_with", SHARES, "a user's id"),
+            paused: members.opt_bool("paused"),
+            published: members.opt_bool("published"),
+        }
     }
 
-    /// An agent from a body: all of it, or a change of a present one.
-    fn parse(
-        body: &Value,
-        present: Option<&Agent>,
-        providers: &BTreeSet<String>,
-    ) -> Result<Self, Error> {
-        let mut members = Members::of(body);
-        let name = match present {
-            None => members.text("name", 1..=200),
-            Some(_) => members.opt_text("name", 1..=200),
-        };
-        let instructions = match present {
-            None => members.text("instructions", 0..=INSTRUCTIONS),
-            Some(_) => members.opt_text("instructions", 0..=INSTRUCTIONS),
-        };
-        let provider = match present {
-            None => members.text("provider", 1..=200),
-            Some(_) => members.opt_text("provider", 1..=200),
-        };
-        let model = match present {
-            None => members.text("model", 0..=200),
-            Some(_) => members.opt_text("model", 0..=200),
-        };
-        let input_schema = schema(&mut members, "input_schema");
-        let output_schema = schema(&mut members, "output_schema");
-        let limit = members.opt_number("time_limit_seconds", TIME_LIMITS);
-        let tools = members.opt_list::<ToolName>(
-            "tools",
-            ToolName::ALL.len(),
-            "odp_search, odp_get or odp_invoke",
-        );
-        let visibility =
-            members.opt_parsed::<Visibility>("visibility", "private, workspace or organization");
-        let shared_with = members.opt_list::<UserId>("shared_with", SHARES, "a user's id");
-        let paused = members.opt_bool("paused");
-        let published = members.opt_bool("published");
-        if let Some(provider) = provider
-            .as_ref()
-            .filter(|provider| !providers.contains(*provider))
-        {
-            let known: Vec<&str> = providers.iter().map(String::as_str).collect();
-            members.fault(
-                "/provider".into(),
-                format!(
-                    "{provider:?} is no provider of this server; it has {}.",
-                    known.join(", ")
-                ),
-            );
+    /// Judges the provider by those that the server knows.
+    fn known_provider(&self, providers: &BTreeSet<String>) -> Result<(), Fault> {
+        match &self.provider {
+            Some(provider) if !providers.contains(provider) => {
+                let known: Vec<&str> = providers.iter().map(String::as_str).collect();
+                Err(Fault::body(
+                    "/provider",
+                    format!(
+                        "{provider:?} is no provider of this server; it has {}.",
+                        known.join(", ")
+                    ),
+                ))
+            }
+            _ => Ok(()),
         }
-        members.end()?;
-        let mut agent = present.cloned().unwrap_or_else(blank);
+    }
+
+    fn apply(self, agent: &mut Agent) {
         let definition = &mut agent.definition;
-        set(&mut definition.name, name);
-        set(&mut definition.instructions, instructions);
-        set(&mut definition.provider, provider);
-        set(&mut definition.model, model);
-        set(&mut definition.input_schema, input_schema);
-        set(&mut definition.output_schema, output_schema);
-        set(
-            &mut definition.time_limit_seconds,
-            limit.and_then(|limit| u32::try_from(limit).ok()),
-        );
-        set(&mut definition.tools, tools);
-        set(&mut agent.visibility, visibility);
-        set(&mut agent.shared_with, shared_with);
-        set(&mut agent.paused, paused);
-        set(&mut agent.published, published);
-        Ok(Self { agent })
+        set(&mut definition.name, self.name);
+        set(&mut definition.instructions, self.instructions);
+        set(&mut definition.provider, self.provider);
+        set(&mut definition.model, self.model);
+        set(&mut definition.input_schema, self.input_schema);
+        set(&mut definition.output_schema, self.output_schema);
+        set(&mut definition.time_limit_seconds, self.time_limit_seconds);
+        set(&mut definition.tools, self.tools);
+        set(&mut agent.visibility, self.visibility);
+        set(&mut agent.shared_with, self.shared_with);
+        set(&mut agent.paused, self.paused);
+        set(&mut agent.published, self.published);
     }
 }
 
@@ -379,41 +396,6 @@ fn schema(members: &mut Members<'_>, name: &'static str) -> Option<Option<Value>
     }
     members.note(contract::check_schema(value, &format!("/{name}")));
     Some(Some(value.clone()))
-}
-
-/// An agent before anything is said of it.
-fn blank() -> Agent {
-    let epoch = Timestamp::from_millis(0);
-    let nobody = &Nothing;
-    Agent {
-        id: AgentId::new(epoch, nobody),
-        workspace_id: WorkspaceId::new(epoch, nobody),
-        owner_id: UserId::new(epoch, nobody),
-        definition: Definition {
-            name: String::new(),
-            instructions: String::new(),
-            provider: String::new(),
-            model: String::new(),
-            input_schema: None,
-            output_schema: None,
-            tools: Vec::new(),
-            time_limit_seconds: USUAL_TIME_LIMIT,
-        },
-        visibility: Visibility::Workspace,
-        shared_with: Vec::new(),
-        paused: false,
-        published: false,
-        created_at: epoch,
-        updated_at: epoch,
-    }
-}
-
-struct Nothing;
-
-impl crate::clock::Chance for Nothing {
-    fn fill(&self, bytes: &mut [u8]) {
-        bytes.fill(0);
-    }
 }
 
 /// Shares name users of the organization.

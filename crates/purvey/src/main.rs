@@ -7,6 +7,7 @@ mod check;
 mod cli;
 mod demo;
 mod failure;
+mod interrupt;
 mod mcp;
 mod output;
 mod platform;

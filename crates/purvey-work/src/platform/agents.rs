@@ -5,6 +5,7 @@ use crate::{
     access::Principal,
     agents,
     error::Error,
+    id::AgentId,
     model::Agent,
     paging::{Listing, PageRequest},
     sql::Watch,
@@ -85,6 +86,15 @@ impl Platform {
     /// Failures of the store.
     pub async fn published_agents(&self) -> Result<Vec<Agent>, Error> {
         self.read(|session, _| agents::published(session)).await
+    }
+
+    /// The same in short: what has equal lists has equal agents.
+    ///
+    /// # Errors
+    /// Failures of the store.
+    pub async fn published_revisions(&self) -> Result<Vec<(AgentId, i64)>, Error> {
+        self.read(|session, _| agents::published_revisions(session))
+            .await
     }
 
     /// An agent that is an Offering of the catalog now, whoever asks; none otherwise.

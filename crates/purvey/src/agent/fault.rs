@@ -15,8 +15,6 @@ const NOT_PERMITTED: u8 = 5;
 const UNREACHABLE: u8 = 6;
 /// The answer breaks the protocol, passes a limit or comes from where it must not.
 const UNTRUSTED: u8 = 7;
-/// The user has interrupted, as shells say it.
-pub(super) const INTERRUPTED: u8 = 130;
 
 /// What was typed, so that an error can be told in its words.
 #[derive(Clone, Debug, Default)]

@@ -21,7 +21,7 @@ mod unknown;
 
 pub(crate) use origin::parse as parse_origin;
 
-use crate::{failure::Failure, serve::stop_signal};
+use crate::{failure::Failure, interrupt::interruptible};
 use clap::Subcommand;
 use std::process::ExitCode;
 
@@ -63,22 +63,7 @@ pub(crate) enum AgentCommand {
 
 /// Does it.
 pub(crate) fn run(command: AgentCommand) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format_args!("cannot start threads: {error}")))?;
-    let done = runtime.block_on(async {
-        let stop = stop_signal()?;
-        tokio::select! {
-            biased;
-            () = stop => Err(Failure::new("interrupted").exit_code(fault::INTERRUPTED)),
-            done = dispatch(command) => done,
-        }
-    });
-    // A question on the terminal that nobody answers any more is not waited for.
-    runtime.shutdown_background();
-    done
+    interruptible("interrupted", dispatch(command))
 }
 
 async fn dispatch(command: AgentCommand) -> Result<ExitCode, Failure> {

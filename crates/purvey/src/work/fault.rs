@@ -11,7 +11,6 @@ const FORBIDDEN: u8 = 5;
 const NOT_NOW: u8 = 6;
 pub(super) const RUN_FAILED: u8 = 8;
 const CONFLICT: u8 = 9;
-pub(super) const INTERRUPTED: u8 = 130;
 
 /// A failed call.
 pub(super) fn failure(error: &Error) -> Failure {

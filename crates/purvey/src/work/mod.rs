@@ -14,7 +14,7 @@ mod trigger;
 mod watch;
 mod workspace;
 
-use crate::{failure::Failure, serve::stop_signal};
+use crate::{failure::Failure, interrupt::interruptible};
 use clap::Subcommand;
 use std::process::ExitCode;
 
@@ -58,21 +58,10 @@ pub(crate) enum WorkCommand {
 
 /// Does it.
 pub(crate) fn run(command: WorkCommand) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format_args!("cannot start threads: {error}")))?;
-    let done = runtime.block_on(async {
-        let stop = stop_signal()?;
-        tokio::select! {
-            biased;
-            () = stop => Err(Failure::new("interrupted; what was started goes on at the server").exit_code(fault::INTERRUPTED)),
-            done = dispatch(command) => done,
-        }
-    });
-    runtime.shutdown_background();
-    done
+    interruptible(
+        "interrupted; what was started goes on at the server",
+        dispatch(command),
+    )
 }
 
 async fn dispatch(command: WorkCommand) -> Result<ExitCode, Failure> {
