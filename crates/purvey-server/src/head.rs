@@ -6,8 +6,8 @@ use std::net::Ipv6Addr;
 
 /// Most bytes of a request's head; of HTTP/2 as its own limit counts them: names, values and 32 for each field.
 pub(crate) const HEAD_BYTES: usize = 64 * 1_024;
-/// Where the HTTP/2 library ends a request by itself, in that measure. Its answer is a status alone, so it is left to what is far too
-/// large.
+/// Where the HTTP/2 library ends a request by itself, in that measure. Its answer is a status alone and cannot be another, so it is left to
+/// what is far too large; each stream may hold this much.
 pub(crate) const HTTP2_HEAD_BYTES: usize = 4 * HEAD_BYTES;
 
 /// Whether a request that came over a connection can be answered.
