@@ -1,7 +1,8 @@
 //! When a schedule fires: five fields of cron on the clock of a time zone.
 //!
-//! A time that the clock shows twice, when it goes back, is one firing, at the first. Times that the clock skips are one firing, at the
-//! moment when it has jumped ahead.
+//! What fires every so many minutes or every hour goes by the time that passes: it fires whenever the clock shows one of its times, in the hour
+//! that the clock shows twice as in any other two, and not in the hour that it skips. Fixed times fire once: a time that the clock shows
+//! twice at the first, times that it skips together at the moment when it has jumped ahead.
 
 use crate::{clock::Timestamp, error::Fault};
 use croner::{
@@ -24,6 +25,8 @@ pub(crate) const USUAL_ZONE: &str = "UTC";
 pub(crate) struct Schedule {
     cron: Cron,
     zone: TimeZone,
+    /// Whether it goes by the time that passes.
+    recurs: bool,
 }
 
 impl Schedule {
@@ -36,6 +39,7 @@ impl Schedule {
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
             .build();
+        let recurs = recurs(cron);
         let cron = match cron.starts_with('@') {
             // Which of several meanings a nickname has is not for a stored schedule to guess.
             true => Err(Fault::body("/cron", FIELDS)),
@@ -50,7 +54,7 @@ impl Schedule {
             )
         });
         match (cron, zone) {
-            (Ok(cron), Ok(zone)) => Ok(Self { cron, zone }),
+            (Ok(cron), Ok(zone)) => Ok(Self { cron, zone, recurs }),
             (cron, zone) => Err(cron.err().into_iter().chain(zone.err()).collect()),
         }
     }
@@ -58,6 +62,30 @@ impl Schedule {
     /// The first firing after a moment; none if there never is one.
     pub(crate) fn after(&self, moment: Timestamp) -> Option<Timestamp> {
         let start = jiff::Timestamp::from_millisecond(moment.millis()).ok()?;
+        match self.recurs {
+            true => self.next_shown(start),
+            false => self.next_fixed(moment, start),
+        }
+    }
+
+    /// The first moment after `start` at which the clock shows a time of the schedule.
+    fn next_shown(&self, start: jiff::Timestamp) -> Option<Timestamp> {
+        let (mut from, mut is_possible) = (start, false);
+        loop {
+            // Until the zone's next change the clock runs evenly.
+            let offset = self.zone.to_offset(from);
+            let change = self.zone.following(from).next().map(|it| it.timestamp());
+            let civil = Civil(offset.to_datetime(from));
+            let shown = self.cron.find_next_occurrence(&civil, is_possible).ok()?;
+            let firing = offset.to_timestamp(shown.0).ok()?;
+            match change {
+                Some(change) if firing >= change => (from, is_possible) = (change, true),
+                _ => return Some(Timestamp::from_millis(firing.as_millisecond())),
+            }
+        }
+    }
+
+    fn next_fixed(&self, moment: Timestamp, start: jiff::Timestamp) -> Option<Timestamp> {
         let mut civil = Civil(self.zone.to_datetime(start));
         loop {
             civil = self.cron.find_next_occurrence(&civil, false).ok()?;
@@ -102,6 +130,13 @@ impl Schedule {
         };
         Some(Timestamp::from_millis(moment.as_millisecond()))
     }
+}
+
+/// Whether the minute is `*` or `*/n`, or the hour is `*`.
+fn recurs(cron: &str) -> bool {
+    let mut fields = cron.split_whitespace();
+    let (minute, hour) = (fields.next(), fields.next());
+    minute.is_some_and(|minute| minute.starts_with('*')) || hour == Some("*")
 }
 
 const FIELDS: &str = "Must be five fields of cron: minute, hour, day of month, month, day of week, such as 30 7 * * MON-FRI.";
@@ -235,6 +270,84 @@ mod tests {
             firings("30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", 1),
             ["2026-10-26T01:30:00.000Z"]
         );
+    }
+
+    #[test]
+    fn what_fires_every_so_many_minutes_or_every_hour_goes_by_the_time_that_passes() {
+        // In Berlin the clock goes from 03:00 back to 02:00 on 2026-10-25, at 01:00 UTC.
+        let autumn = |cron, from, count| firings(cron, "Europe/Berlin", from, count);
+        assert_eq!(
+            autumn("*/20 * * * *", "2026-10-25T00:20:00Z", 6),
+            [
+                "2026-10-25T00:40:00.000Z",
+                "2026-10-25T01:00:00.000Z",
+                "2026-10-25T01:20:00.000Z",
+                "2026-10-25T01:40:00.000Z",
+                "2026-10-25T02:00:00.000Z",
+                "2026-10-25T02:20:00.000Z"
+            ]
+        );
+        assert_eq!(
+            autumn("30 * * * *", "2026-10-24T23:30:00Z", 3),
+            [
+                "2026-10-25T00:30:00.000Z",
+                "2026-10-25T01:30:00.000Z",
+                "2026-10-25T02:30:00.000Z"
+            ]
+        );
+        assert_eq!(
+            autumn("*/30 2 * * *", "2026-10-25T00:00:00Z", 4),
+            [
+                "2026-10-25T00:30:00.000Z",
+                "2026-10-25T01:00:00.000Z",
+                "2026-10-25T01:30:00.000Z",
+                "2026-10-26T01:00:00.000Z"
+            ]
+        );
+        // Other hours of the day are not concerned.
+        assert_eq!(
+            autumn("*/30 9 * * *", "2026-10-24T07:30:00Z", 2),
+            ["2026-10-25T08:00:00.000Z", "2026-10-25T08:30:00.000Z"]
+        );
+        // In Berlin the clock goes from 02:00 to 03:00 on 2026-03-29, at 01:00 UTC.
+        let spring = autumn;
+        assert_eq!(
+            spring("*/20 * * * *", "2026-03-29T00:20:00Z", 3),
+            [
+                "2026-03-29T00:40:00.000Z",
+                "2026-03-29T01:00:00.000Z",
+                "2026-03-29T01:20:00.000Z"
+            ]
+        );
+        assert_eq!(
+            spring("30 * * * *", "2026-03-28T23:30:00Z", 3),
+            [
+                "2026-03-29T00:30:00.000Z",
+                "2026-03-29T01:30:00.000Z",
+                "2026-03-29T02:30:00.000Z"
+            ]
+        );
+        assert_eq!(
+            spring("*/30 2 * * *", "2026-03-28T12:00:00Z", 1),
+            ["2026-03-30T00:00:00.000Z"]
+        );
+        // Several fixed times in the hour that is skipped are one firing, in the one shown twice each is one.
+        assert_eq!(
+            spring("0,30 2 * * *", "2026-03-28T12:00:00Z", 2),
+            ["2026-03-29T01:00:00.000Z", "2026-03-30T00:00:00.000Z"]
+        );
+        assert_eq!(
+            autumn("0,30 2 * * *", "2026-10-24T12:00:00Z", 3),
+            [
+                "2026-10-25T00:00:00.000Z",
+                "2026-10-25T00:30:00.000Z",
+                "2026-10-26T01:00:00.000Z"
+            ]
+        );
+        let never = Schedule::read("* * 30 2 *", "Europe/Berlin").unwrap();
+        assert_eq!(never.after(at("2026-01-01T00:00:00Z")), None);
+        let leap = firings("* * 29 2 *", "Europe/Berlin", "2096-03-01T00:00:00Z", 1);
+        assert_eq!(leap, ["2104-02-28T23:00:00.000Z"]);
     }
 
     #[test]
