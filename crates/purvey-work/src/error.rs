@@ -11,8 +11,8 @@ pub enum Error {
     /// The request was judged and refused: the code says what to do.
     #[error("{}: {}", .0.code.text(), .0.detail)]
     Refused(Box<Refusal>),
-    /// The store cannot be reached or is overloaded now. Nothing was changed, unless the connection was lost in the very commit: so a call that
-    /// must not be done twice is made again only with its key.
+    /// The store cannot be reached or is overloaded now. Nothing was changed, unless the connection was lost in the very commit or
+    /// no answer came at all: so a call that must not be done twice is made again only with its key.
     #[error("the run store cannot be used now: {detail}")]
     Unavailable {
         /// What it said, for the log.

@@ -54,6 +54,11 @@ pub(crate) fn run(settings: &Settings) -> Result<ExitCode, Failure> {
         let scheme = if secure { "https" } else { "http" };
         let engine = work.start(catalog.clone(), data.path()).await?;
         say(format_args!("listening on {scheme}://{}", server.addr()));
+        let stop = async {
+            stop.await;
+            // What is started while callers are still answered is for the next process, or another.
+            engine.close();
+        };
         server.run(stop).await;
         engine.shutdown(deadline).await;
         Ok(ExitCode::SUCCESS)

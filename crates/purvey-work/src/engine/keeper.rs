@@ -1,6 +1,6 @@
 //! What a node does beside its runs: it keeps their leases, hears of cancellations, and ends what nobody works on.
 
-use super::{Node, note, signal::Stop};
+use super::{Node, SOONER, note, signal::Stop};
 use crate::{
     clock::Timestamp,
     error::Error,
@@ -32,10 +32,11 @@ impl Node {
 
     fn leases(&self) -> Vec<Lease> {
         let working = self.working.lock();
-        working
-            .values()
-            .map(|worker| worker.borrow().lease.clone())
-            .collect()
+        let leases = working.values().map(|worker| worker.borrow().lease.clone());
+        let mut leases: Vec<_> = leases.collect();
+        // Rows are locked in the order in which the sweep locks them.
+        leases.sort_unstable_by_key(|lease| lease.run);
+        leases
     }
 
     async fn renew(&self) {
@@ -44,7 +45,7 @@ impl Node {
             return;
         }
         let all = leases.clone();
-        let renewals = self.write(move |session, cx| {
+        let renewals = self.write(None, move |session, cx| {
             let mut renewals = Vec::with_capacity(all.len());
             for lease in &all {
                 match runs::renew(session, cx, lease) {
@@ -76,7 +77,7 @@ impl Node {
             match renewal {
                 None => signal.stop(Stop::Lost),
                 Some(renewal) => {
-                    signal.until = at.after(runs::LEASE);
+                    signal.until = at.after(runs::LEASE).before(SOONER);
                     if renewal.cancel {
                         signal.stop(Stop::Cancel);
                     }
@@ -108,11 +109,13 @@ impl Node {
     pub(super) async fn sweep(self: Arc<Self>) {
         loop {
             self.sleep(SWEEP).await;
-            let found = self.write(runs::to_sweep).await;
+            let found = self.write(None, runs::to_sweep).await;
             let mut workspaces = note("runs cannot be swept", found).unwrap_or_default();
             while let Some(workspace) = workspaces.pop() {
                 let more = self
-                    .write(move |session, cx| runs::sweep(session, cx, workspace))
+                    .write(Some(workspace), move |session, cx| {
+                        runs::sweep(session, cx, workspace)
+                    })
                     .await;
                 if note("a workspace cannot be swept", more) == Some(true) {
                     workspaces.push(workspace);

@@ -21,7 +21,7 @@ pub use tools::{NoTools, OdpTools, ToolUse, Tools};
 use crate::{
     clock::{Chance, Cx},
     error::Error,
-    id::RunId,
+    id::{RunId, WorkspaceId},
     provider::Providers,
     runs::{self, Claim},
     sql::{Session, Store},
@@ -46,6 +46,8 @@ use tokio::{
 
 /// How often a node looks for runs when nobody tells it of any.
 const LOOK: Duration = Duration::from_millis(250);
+/// How much sooner than the store a worker takes its lease to be over: the clocks of nodes differ a little, and stopping takes a moment.
+const SOONER: Duration = Duration::from_secs(1);
 /// How long a node that stops waits for its workers once they were told to let go.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
@@ -135,12 +137,18 @@ impl Engine {
         self.node.working.lock().len()
     }
 
+    /// Takes up nothing more; each worker hands its run over when it has ended the step that it is at. For a process that is about to stop
+    /// and still answers calls.
+    pub fn close(&self) {
+        self.node.stopping.store(true, Ordering::Release);
+        self.node.room.notify_one();
+    }
+
     /// Stops: takes up nothing more, lets each worker end the step that it is at for as long as `grace`, and hands the runs over. Another
     /// node, or the next process, takes them up at once; no crash is counted.
     pub async fn shutdown(mut self, grace: Duration) {
+        self.close();
         let node = self.node.clone();
-        node.stopping.store(true, Ordering::Release);
-        node.room.notify_one();
         let time = node.parts.time.clone();
         let wait = |wait| time.sleep_until(time.now().after(wait));
         tokio::select! {
@@ -205,9 +213,10 @@ impl Node {
         time.sleep_until(time.now().after(wait)).await;
     }
 
-    /// A transaction at this moment.
+    /// A transaction at this moment, in the workspace's lane if it concerns one.
     async fn write<T: Send + 'static>(
         &self,
+        workspace: Option<WorkspaceId>,
         mut job: impl FnMut(&mut dyn Session, Cx<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let (time, chance) = (self.parts.time.clone(), self.parts.chance.clone());
@@ -218,24 +227,34 @@ impl Node {
             };
             job(session, cx)
         };
-        self.parts.store.write(job).await
+        match workspace {
+            Some(workspace) => self.parts.store.write_in(&workspace.to_string(), job).await,
+            None => self.parts.store.write(job).await,
+        }
     }
 
     /// Claims runs and gives them to workers, for as long as the node lives.
     async fn look_for_runs(self: Arc<Self>) {
         if self.parts.settings.alone {
-            let ended = self.write(runs::expire_leases).await;
+            let ended = self.write(None, runs::expire_leases).await;
             note("leases of earlier processes cannot be ended", ended);
         }
         let mut news = self.parts.store.hub().watch(runs::CLAIMABLE);
+        let mut unclear = false;
         while !self.is_stopping() {
             let free = self.free();
             let mut found = 0;
             if free > 0 {
                 let node = self.name.clone();
-                let claims = self
-                    .write(move |session, cx| runs::claim(session, cx, &node, free))
-                    .await;
+                let works_on: Vec<_> = self.working.lock().keys().copied().collect();
+                let claim = move |session: &mut dyn Session, cx: Cx<'_>| {
+                    if unclear {
+                        runs::disown(session, cx, &node, &works_on)?;
+                    }
+                    runs::claim(session, cx, &node, free)
+                };
+                let claims = self.write(None, claim).await;
+                unclear = matches!(claims, Err(Error::Unavailable { .. }));
                 for claim in note("runs cannot be claimed", claims).into_iter().flatten() {
                     found += 1;
                     self.clone().work_on(claim);
@@ -259,7 +278,7 @@ impl Node {
 
     fn work_on(self: Arc<Self>, claim: Claim) {
         let run = claim.lease.run;
-        let until = self.parts.time.now().after(runs::LEASE);
+        let until = claim.until.before(SOONER);
         let (sender, signal) = watch::channel(Signal::new(claim.lease.clone(), until));
         // A run is claimed again only when its lease has run out here too: its worker stopped, or is about to.
         if let Some(before) = self.working.lock().insert(run, sender) {

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     code::Code,
     error::Error,
+    id::WorkspaceId,
     provider::{Message, Priced},
     runs::{self, Claim, Lease, Outcome},
     sql::{Param, Session},
@@ -73,8 +74,10 @@ async fn end(node: &Arc<Node>, lease: &Lease, ended: Result<End, Error>) {
         Ok(End::Stopped(Stop::Cancel)) => finish(node, lease, Outcome::Cancelled).await,
         Ok(End::Stopped(Stop::HandOver)) => {
             let lease = lease.clone();
-            node.persist(move |session, cx| runs::release(session, cx, &lease))
-                .await
+            node.persist(lease.workspace, move |session, cx| {
+                runs::release(session, cx, &lease)
+            })
+            .await
         }
         // Its lease runs out, and another attempt goes on; after several of them the run fails.
         Err(error) => Err(error),
@@ -87,8 +90,10 @@ async fn end(node: &Arc<Node>, lease: &Lease, ended: Result<End, Error>) {
 
 async fn finish(node: &Arc<Node>, lease: &Lease, outcome: Outcome) -> Result<(), Error> {
     let lease = lease.clone();
-    node.persist(move |session, cx| runs::finish(session, cx, &lease, &outcome).map(|_| ()))
-        .await
+    node.persist(lease.workspace, move |session, cx| {
+        runs::finish(session, cx, &lease, &outcome).map(|_| ())
+    })
+    .await
 }
 
 impl Node {
@@ -96,13 +101,14 @@ impl Node {
     /// this stops it when the lease runs out.
     pub(super) async fn persist<T: Send + 'static>(
         &self,
+        workspace: WorkspaceId,
         job: impl FnMut(&mut dyn Session, crate::clock::Cx<'_>) -> Result<T, Error>
         + Clone
         + Send
         + 'static,
     ) -> Result<T, Error> {
         loop {
-            match self.write(job.clone()).await {
+            match self.write(Some(workspace), job.clone()).await {
                 Err(Error::Unavailable { detail }) => {
                     tracing::warn!(detail, "the run store cannot be used now; trying again");
                     self.sleep(AGAIN).await;

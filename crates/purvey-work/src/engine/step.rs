@@ -176,14 +176,16 @@ impl Step<'_> {
             }
             runs::begin_call(session, cx, &lease, call, most)
         };
-        self.node.persist(begin).await
+        self.node.persist(self.claim.lease.workspace, begin).await
     }
 
     async fn settle(&self, number: u32, micros: i64) -> Result<(), Error> {
         let lease = self.claim.lease.clone();
         let call = self.call(number);
         self.node
-            .persist(move |session, _| runs::settle_call(session, &lease, call, micros))
+            .persist(self.claim.lease.workspace, move |session, _| {
+                runs::settle_call(session, &lease, call, micros)
+            })
             .await
     }
 
@@ -192,7 +194,7 @@ impl Step<'_> {
         let (seq, call) = (self.seq, self.call(number));
         let resets_at = self.node.parts.time.now().after(wait);
         self.node
-            .persist(move |session, cx| {
+            .persist(self.claim.lease.workspace, move |session, cx| {
                 runs::hold_workspace(session, &lease)?;
                 runs::settle_call(session, &lease, call, 0)?;
                 runs::pause(session, cx, &lease, seq, resets_at).map(|_| ())
@@ -219,7 +221,7 @@ impl Step<'_> {
         let lease = self.claim.lease.clone();
         let (seq, call, micros) = (self.seq, self.call(number), prices.micros(usage));
         self.node
-            .persist(move |session, cx| {
+            .persist(self.claim.lease.workspace, move |session, cx| {
                 if outcome.is_some() {
                     runs::hold_workspace(session, &lease)?;
                 }
@@ -257,7 +259,7 @@ pub(super) async fn use_tool(
     let lease = claim.lease.clone();
     // What a model wrote is as long as it likes; only names of tools are kept as such.
     let name = allowed.map_or("unknown", ToolName::text);
-    node.persist(move |session, cx| {
+    node.persist(claim.lease.workspace, move |session, cx| {
         runs::begin_step(session, cx, &lease, seq, StepKind::Tool, Some(name))
     })
     .await?;
@@ -274,7 +276,7 @@ pub(super) async fn use_tool(
     };
     let lease = claim.lease.clone();
     let (request, kept) = (call.arguments.clone(), result.clone());
-    node.persist(move |session, cx| {
+    node.persist(claim.lease.workspace, move |session, cx| {
         let done = StepDone {
             seq,
             request: Some(&request),

@@ -35,6 +35,8 @@ impl Platform {
     /// Failures of the store.
     pub async fn bootstrap(&self) -> Result<Option<Bootstrapped>, Error> {
         self.write(|session, cx| {
+            // Nodes may start together: the row is there before anything else, so they look one after the other.
+            session.row("SELECT id FROM limits WHERE id = 1 /*pg:FOR UPDATE*/", &[])?;
             if session
                 .row("SELECT id FROM organizations LIMIT 1", &[])?
                 .is_some()

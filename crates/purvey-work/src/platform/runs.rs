@@ -240,11 +240,19 @@ impl Platform {
     /// # Errors
     /// As [`Self::run`]; `state.conflict` when it has succeeded or failed.
     pub async fn cancel_run(&self, caller: Principal, id: String) -> Result<Run, Error> {
-        self.write(move |session, cx| {
-            let run = find(session, &caller, &id, Action::RunCancel)?;
-            runs::cancel(session, cx, run.id)
-        })
-        .await
+        let run: RunId = named(&id)?;
+        let lane = self
+            .read(move |session, _| runs::workspace_of(session, run))
+            .await?
+            .ok_or(Code::NotFound)?;
+        let inner = Arc::clone(&self.0);
+        self.0
+            .store
+            .write_in(&lane.to_string(), move |session| {
+                let run = find(session, &caller, &id, Action::RunCancel)?;
+                runs::cancel(session, inner.cx(), run.id)
+            })
+            .await
     }
 
     /// What happened to a run after event `after`; and whether nothing more will.

@@ -3,9 +3,11 @@
 //! The program reads one JSON object `{input, instructions, model}` from its standard input and writes one JSON value, the output, to its
 //! standard output. Exit code 0 is success, 75 (`EX_TEMPFAIL`) a failure that is tried again, anything else a failure. Its environment
 //! holds what the configuration names and nothing else. It leads a process group of its own, which is killed when the call is given
-//! up and when the program has ended; what leaves that group on purpose is out of reach.
+//! up, when the program has ended, and when this process is killed; what leaves that group on purpose is out of reach.
 
-use super::{CallError, Content, OUTPUT_BYTES, Provider, Reply, Request, Retry, Usage, echo};
+use super::{
+    CallError, Content, OUTPUT_BYTES, Provider, Reply, Request, Retry, Usage, echo, guard,
+};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -113,6 +115,7 @@ struct Pipes {
 
 impl Group {
     fn start(command: &Command) -> io::Result<(Self, Pipes)> {
+        guard::ready();
         let mut child = std::process::Command::new(&command.program)
             .args(&command.arguments)
             .env_clear()
@@ -128,6 +131,7 @@ impl Group {
             .process_group(0)
             .spawn()?;
         let leader = Pid::from_child(&child);
+        guard::begun(leader);
         let pipes = child
             .stdin
             .take()
@@ -188,6 +192,7 @@ fn reap(mut child: Child, leader: Pid, alive: &Mutex<bool>) -> Option<ExitStatus
     ) {}
     let mut alive = alive.lock();
     let _ = kill_process_group(leader, Signal::KILL);
+    guard::ended(leader);
     let status = child.wait().ok();
     *alive = false;
     status

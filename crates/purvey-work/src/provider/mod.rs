@@ -6,6 +6,7 @@
 mod anthropic;
 mod command;
 mod echo;
+mod guard;
 mod http;
 mod key;
 mod openai;

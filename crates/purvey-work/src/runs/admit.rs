@@ -31,7 +31,7 @@ use std::{
 /// workspace's queue. The answers are in the order of the starts.
 ///
 /// # Errors
-/// Each start has its own; the whole fails only with the store.
+/// Each start has its own; the whole fails with the store, and with `resource.not_found` when an agent is deleted at this moment.
 pub(crate) fn admit(
     session: &mut dyn Session,
     cx: Cx<'_>,

@@ -16,6 +16,23 @@ use crate::{
     sql::{Param, Session},
 };
 
+/// The workspace of a run, whoever asks.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn workspace_of(
+    session: &mut dyn Session,
+    run: RunId,
+) -> Result<Option<WorkspaceId>, Error> {
+    session
+        .row(
+            "SELECT workspace_id FROM runs WHERE id = $1",
+            &[Param::Text(&run.to_string())],
+        )?
+        .map(|row| row.parsed(0))
+        .transpose()
+}
+
 /// Cancels a run: at once when nobody works on it, else as soon as its worker looks, or its lease runs out. Asked again it does nothing
 /// more.
 ///
@@ -23,13 +40,7 @@ use crate::{
 /// `resource.not_found`; `state.conflict` when the run has succeeded or failed.
 pub(crate) fn cancel(session: &mut dyn Session, cx: Cx<'_>, run: RunId) -> Result<Run, Error> {
     let id = run.to_string();
-    let workspace: WorkspaceId = session
-        .row(
-            "SELECT workspace_id FROM runs WHERE id = $1",
-            &[Param::Text(&id)],
-        )?
-        .ok_or(Code::NotFound)?
-        .parsed(0)?;
+    let workspace = workspace_of(session, run)?.ok_or(Code::NotFound)?;
     let mut slots = Slots::of(session, workspace)?;
     if let Some(live) = Live::hold(session, run)? {
         if live.is_leased(cx) {

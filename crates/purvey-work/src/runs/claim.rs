@@ -19,6 +19,8 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) lease: Lease,
+    /// When the lease runs out unless it is renewed.
+    pub(crate) until: Timestamp,
     /// The agent as it was at admission.
     pub(crate) definition: Definition,
     pub(crate) input: Value,
@@ -150,6 +152,7 @@ fn take(
     let attempt = u32::try_from(row.int(4)?).unwrap_or(u32::MAX - 1) + 1;
     let crashed = row.opt_text(6)?.is_some();
     let status: RunStatus = row.parsed(7)?;
+    let until = cx.now.after(LEASE);
     session.execute(
         "UPDATE runs SET status = 'running', attempt = attempt + 1, crashes = crashes + $2, lease_owner = $3, due_at = $4,
             error_code = NULL, error_detail = NULL, limit_detail = NULL WHERE id = $1",
@@ -157,7 +160,7 @@ fn take(
             Param::Text(row.text(0)?),
             Param::Int(crashed.into()),
             Param::Text(node),
-            Param::Int(cx.now.after(LEASE).millis()),
+            Param::Int(until.millis()),
         ],
     )?;
     if status == RunStatus::Paused {
@@ -183,6 +186,7 @@ fn take(
             attempt,
             node: node.into(),
         },
+        until,
         definition: row.json(2)?.ok_or_else(missing)?,
         input: row.json(3)?.ok_or_else(missing)?,
         deadline: Timestamp::from_millis(row.int(5)?),
@@ -261,13 +265,38 @@ pub(crate) fn to_cancel(session: &mut dyn Session, node: &str) -> Result<Vec<Run
 /// [`Error::LeaseLost`] when the run is no longer the worker's.
 pub(crate) fn release(session: &mut dyn Session, cx: Cx<'_>, lease: &Lease) -> Result<(), Error> {
     Live::leased(session, lease)?;
-    charge(session, &[lease.run])?;
+    give_back(session, cx, lease.run)
+}
+
+/// Gives back what a worker process holds without knowing it, because the answer to its claim was lost: all but the runs that it works on.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn disown(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    node: &str,
+    works_on: &[RunId],
+) -> Result<(), Error> {
+    let rows = session.query(
+        "SELECT id FROM runs WHERE status IN ('running', 'paused_limit_exceeded') AND lease_owner = $1
+         ORDER BY id /*pg:FOR UPDATE*/",
+        &[Param::Text(node)],
+    )?;
+    for row in &rows {
+        let run = row.parsed(0)?;
+        if !works_on.contains(&run) {
+            give_back(session, cx, run)?;
+        }
+    }
+    Ok(())
+}
+
+fn give_back(session: &mut dyn Session, cx: Cx<'_>, run: RunId) -> Result<(), Error> {
+    charge(session, &[run])?;
     session.execute(
         "UPDATE runs SET lease_owner = NULL, due_at = $2 WHERE id = $1",
-        &[
-            Param::Text(&lease.run.to_string()),
-            Param::Int(cx.now.millis()),
-        ],
+        &[Param::Text(&run.to_string()), Param::Int(cx.now.millis())],
     )?;
     session.notify(CLAIMABLE)
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     clock::{Cx, Timestamp},
+    code::Code,
     error::Error,
     id::{RunId, ThreadId, TriggerId, TurnId, UserId},
     model::{Run, RunStatus, Turn, TurnState, VerificationStatus, WaitingFor, WaitingReason},
@@ -212,10 +213,14 @@ pub(super) fn all(
     )?;
     rows(session, "events (run_id, seq, kind, data, at)", 5, &events)?;
     for (agent, count) in unfinished {
-        session.execute(
-            "UPDATE agents SET unfinished = unfinished + $2 WHERE id = $1",
+        let there = session.execute(
+            "UPDATE agents SET unfinished = unfinished + $2 WHERE id = $1 AND deleted_at IS NULL",
             &[Param::Text(agent), Param::Int(count)],
         )?;
+        // It was read before its workspace was held, and may have been deleted until then.
+        if there == 0 {
+            return Err(Code::NotFound.into());
+        }
     }
     Ok(())
 }

@@ -24,8 +24,10 @@ mod tests;
 mod work;
 
 pub(crate) use admit::admit;
-pub(crate) use cancel::cancel;
-pub(crate) use claim::{Claim, KeptStep, Renewal, claim, expire_leases, release, renew, to_cancel};
+pub(crate) use cancel::{cancel, workspace_of};
+pub(crate) use claim::{
+    Claim, KeptStep, Renewal, claim, disown, expire_leases, release, renew, to_cancel,
+};
 pub(crate) use finish::{Outcome, finish, hold_workspace};
 pub(crate) use live::Lease;
 pub(crate) use read::{EventData, Filter, events, list, run, steps};

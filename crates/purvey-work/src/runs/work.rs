@@ -58,7 +58,7 @@ pub(crate) enum Paused {
     Failed,
 }
 
-/// Begins a step, or goes on with one that was begun before.
+/// Begins a step, or goes on with one that an earlier attempt began. Asked again after an answer that got lost, it does nothing.
 ///
 /// # Errors
 /// [`Error::LeaseLost`]; [`Error::Store`] when the step is done already.
@@ -74,7 +74,8 @@ pub(crate) fn begin_step(
     let begun = session.execute(
         "INSERT INTO steps (run_id, seq, attempt, kind, name, state, input_tokens, output_tokens, cost_micros, limited, started_at)
          VALUES ($1, $2, $3, $4, $5, 'started', 0, 0, 0, 0, $6)
-         ON CONFLICT (run_id, seq) DO UPDATE SET attempt = excluded.attempt, state = 'started' WHERE steps.state <> 'done'",
+         ON CONFLICT (run_id, seq) DO UPDATE SET attempt = excluded.attempt, state = 'started'
+         WHERE steps.state <> 'done' AND (steps.state <> 'started' OR steps.attempt <> excluded.attempt)",
         &[
             Param::Text(&lease.run.to_string()),
             Param::Int(seq.into()),
@@ -85,9 +86,12 @@ pub(crate) fn begin_step(
         ],
     )?;
     if begun == 0 {
-        return Err(Error::Store {
-            detail: format!("step {seq} of {} is done already", lease.run),
-        });
+        return match is_at(session, lease, seq, StepState::Started)? {
+            true => Ok(()),
+            false => Err(Error::Store {
+                detail: format!("step {seq} of {} is done already", lease.run),
+            }),
+        };
     }
     event::record(
         session,
@@ -131,7 +135,7 @@ pub(crate) fn settle_call(
     Ok(())
 }
 
-/// Keeps the result of a step: it is never done again.
+/// Keeps the result of a step: it is never done again. Asked again after an answer that got lost, it does nothing.
 ///
 /// # Errors
 /// [`Error::LeaseLost`]; [`Error::Store`] when the step was not begun.
@@ -146,7 +150,7 @@ pub(crate) fn checkpoint(
     let request = step.request.map(Value::to_string);
     let kept = session.execute(
         "UPDATE steps SET state = 'done', request = $4, result = $5, input_tokens = $6, output_tokens = $7, finished_at = $8
-         WHERE run_id = $1 AND seq = $2 AND attempt = $3",
+         WHERE run_id = $1 AND seq = $2 AND attempt = $3 AND state <> 'done'",
         &[
             Param::Text(&lease.run.to_string()),
             Param::Int(step.seq.into()),
@@ -159,12 +163,15 @@ pub(crate) fn checkpoint(
         ],
     )?;
     if kept == 0 {
-        return Err(Error::Store {
-            detail: format!(
-                "step {} of {} is done before it was begun",
-                step.seq, lease.run
-            ),
-        });
+        return match is_at(session, lease, step.seq, StepState::Done)? {
+            true => Ok(()),
+            false => Err(Error::Store {
+                detail: format!(
+                    "step {} of {} is done before it was begun",
+                    step.seq, lease.run
+                ),
+            }),
+        };
     }
     event::record(
         session,
@@ -172,6 +179,25 @@ pub(crate) fn checkpoint(
         lease.run,
         &Happened::Step(step.seq, StepState::Done),
     )
+}
+
+/// Whether this attempt has brought a step to this state.
+fn is_at(
+    session: &mut dyn Session,
+    lease: &Lease,
+    seq: u32,
+    state: StepState,
+) -> Result<bool, Error> {
+    let row = session.row(
+        "SELECT seq FROM steps WHERE run_id = $1 AND seq = $2 AND attempt = $3 AND state = $4",
+        &[
+            Param::Text(&lease.run.to_string()),
+            Param::Int(seq.into()),
+            Param::Int(lease.attempt.into()),
+            Param::Text(state.text()),
+        ],
+    )?;
+    Ok(row.is_some())
 }
 
 /// Pauses a run because its provider limits it: it keeps its slot, and goes on by itself with this step at `resets_at`, or fifteen minutes

@@ -10,6 +10,9 @@ pub(super) type Work<'a> = &'a mut (dyn FnMut(&mut dyn Session) -> Result<(), Er
 
 /// A piece of work with someone who waits for its answer.
 pub(super) trait Job: Send {
+    /// Whether nobody waits for its answer any more.
+    fn is_given_up(&self) -> bool;
+
     /// Does it.
     fn run(&mut self, session: &mut dyn Session) -> Result<(), Error>;
 
@@ -37,6 +40,10 @@ impl<T, F: FnMut(&mut dyn Session) -> Result<T, Error>> Typed<T, F> {
 }
 
 impl<T: Send, F: FnMut(&mut dyn Session) -> Result<T, Error> + Send> Job for Typed<T, F> {
+    fn is_given_up(&self) -> bool {
+        self.reply.is_closed()
+    }
+
     fn run(&mut self, session: &mut dyn Session) -> Result<(), Error> {
         self.value = None;
         // A defect in one job must not end the thread that serves all of them.

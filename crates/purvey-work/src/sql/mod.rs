@@ -19,8 +19,8 @@ pub(crate) use row::{Row, Value};
 
 use crate::error::Error;
 use job::{Job, Typed, Work};
-use std::{path::Path, sync::Arc};
-use tokio::sync::Semaphore;
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::{sync::Semaphore, time::timeout};
 
 /// A parameter of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,8 @@ pub struct Store {
 
 /// Reads at once.
 const READS: usize = 4;
+/// How long an answer is waited for. A store that is down says so sooner; one that says nothing at all is given up.
+const ANSWER: Duration = Duration::from_secs(30);
 
 trait Backend: Send + Sync {
     /// Takes a job that may write. Jobs of one lane, for example a workspace, may share a transaction; each still succeeds or fails by itself.
@@ -183,7 +185,10 @@ impl Store {
     ) -> Result<T, Error> {
         let (job, answer) = Typed::new(job);
         self.backend.submit(lane, Box::new(job));
-        answer.await.unwrap_or_else(|_| Err(job::ended()))
+        match timeout(ANSWER, answer).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(job::ended())),
+            Err(_) => Err(silent()),
+        }
     }
 
     /// [`Self::read_now`] for callers that must not block.
@@ -191,15 +196,30 @@ impl Store {
         &self,
         job: impl FnMut(&mut dyn Session) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        // It is never closed.
-        let _permit = self.reads.acquire().await;
         let store = self.clone();
-        let joined = tokio::task::spawn_blocking(move || store.read_now(job)).await;
+        let read = async {
+            // It is never closed. A read that is given up keeps its place until it ends.
+            let permit = self.reads.clone().acquire_owned().await;
+            let read = move || {
+                let _permit = permit;
+                store.read_now(job)
+            };
+            tokio::task::spawn_blocking(read).await
+        };
+        let Ok(joined) = timeout(ANSWER, read).await else {
+            return Err(silent());
+        };
         joined.unwrap_or_else(|error| {
             Err(Error::Store {
                 detail: error.to_string(),
             })
         })
+    }
+}
+
+fn silent() -> Error {
+    Error::Unavailable {
+        detail: format!("it did not answer within {} seconds", ANSWER.as_secs()),
     }
 }
 

@@ -295,6 +295,56 @@ fn a_cut_connection_is_made_anew_and_its_job_done_once() {
 }
 
 #[test]
+fn a_transaction_that_stood_still_for_too_long_is_run_again() {
+    let Some(schema) = Schema::fresh() else {
+        return;
+    };
+    let store = Store::postgres(&schema.url()).unwrap();
+    let runs = AtomicU32::new(0);
+    store
+        .write_now(|session| {
+            put(session, "a")?;
+            if runs.fetch_add(1, Ordering::Relaxed) == 0 {
+                session.execute("SET LOCAL idle_in_transaction_session_timeout = 1", &[])?;
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            put(session, "b")
+        })
+        .unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert_eq!(count(&store), 2);
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_is_not_done() {
+    let Some(schema) = Schema::fresh() else {
+        return;
+    };
+    let store = Store::postgres(&schema.url()).unwrap();
+    let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let first = store.write_in("lane", move |_| {
+        let _ = begins.send(());
+        let _ = released.recv();
+        Ok(())
+    });
+    let others = async {
+        begun.recv().await;
+        let behind = store.write_in("lane", |session| put(session, "a"));
+        let given_up = tokio::time::timeout(std::time::Duration::ZERO, behind).await;
+        assert!(given_up.is_err());
+        drop(release);
+    };
+    runtime().block_on(async {
+        let (first, ()) = tokio::join!(first, others);
+        first.unwrap();
+        let last = store.write_in("lane", |session| put(session, "b"));
+        last.await.unwrap();
+    });
+    assert_eq!(count(&store), 1);
+}
+
+#[test]
 fn a_server_that_is_not_there_is_unavailable() {
     // Bound and never accepted from again: nobody else gets the port.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -9,11 +9,13 @@ use crate::{
         CallError, Content, Priced, Prices, Provider, Providers, Reply, Request, ToolCall, Usage,
     },
     sql::{Param, Session, Store},
+    stage::postgres::Schema,
 };
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
@@ -159,6 +161,25 @@ impl Tools for Toolbox {
     }
 }
 
+thread_local! {
+    /// Where the runs of this test are kept, if not on disk. A test and its runtime have one thread.
+    static POSTGRES: RefCell<Option<Schema>> = const { RefCell::new(None) };
+}
+
+/// Runs a test whose runs are kept in PostgreSQL, if there is a server.
+pub(super) async fn on_postgres(test: impl Future<Output = ()>) {
+    if let Some(schema) = apart(Schema::fresh) {
+        POSTGRES.set(Some(schema));
+        test.await;
+        POSTGRES.set(None);
+    }
+}
+
+/// On a thread of its own: PostgreSQL's client cannot be used on one that serves a runtime.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(work).join().unwrap())
+}
+
 pub(super) struct Bench {
     pub(super) store: Store,
     pub(super) time: Arc<Scripted>,
@@ -176,7 +197,10 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(acts: impl IntoIterator<Item = Act>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::sqlite(&directory.path().join("work.db")).unwrap();
+        let store = POSTGRES.with_borrow(|schema| match schema {
+            Some(schema) => Store::postgres(&schema.url()).unwrap(),
+            None => Store::sqlite(&directory.path().join("work.db")).unwrap(),
+        });
         let chance = Arc::new(Counting(AtomicU64::new(1)));
         let bench = Self {
             store,
@@ -348,9 +372,8 @@ impl Bench {
     }
 
     pub(super) fn sql(&self, sql: &str, params: &[Param<'_>]) {
-        self.store
-            .write_now(|session: &mut dyn Session| session.execute(sql, params))
-            .unwrap();
+        let execute = |session: &mut dyn Session| session.execute(sql, params);
+        apart(|| self.store.write_now(execute)).unwrap();
     }
 
     /// Columns of the run, as JSON: numbers and texts as they are, structured values as their text.
@@ -360,24 +383,23 @@ impl Bench {
 
     /// The rows of a query.
     pub(super) fn query(&self, sql: &str) -> Vec<Value> {
-        self.store
-            .read_now(|session| {
-                let rows = session.query(sql, &[])?;
-                let columns = sql.split(" FROM ").next().unwrap().split(',').count();
-                Ok(rows
-                    .iter()
-                    .map(|row| {
-                        (0..columns)
-                            .map(|column| match row.opt_int(column) {
-                                Ok(Some(number)) => number.into(),
-                                Ok(None) => Value::Null,
-                                Err(_) => row.text(column).unwrap().into(),
-                            })
-                            .collect()
-                    })
-                    .collect())
-            })
-            .unwrap()
+        let query = |session: &mut dyn Session| {
+            let rows = session.query(sql, &[])?;
+            let columns = sql.split(" FROM ").next().unwrap().split(',').count();
+            Ok(rows
+                .iter()
+                .map(|row| {
+                    (0..columns)
+                        .map(|column| match row.opt_int(column) {
+                            Ok(Some(number)) => number.into(),
+                            Ok(None) => Value::Null,
+                            Err(_) => row.text(column).unwrap().into(),
+                        })
+                        .collect()
+                })
+                .collect())
+        };
+        apart(|| self.store.read_now(query)).unwrap()
     }
 
     pub(super) fn status(&self, run: RunId) -> String {

@@ -3,13 +3,18 @@
 use super::bench::{Act, Bench, says, scripted};
 use serde_json::{Value, json};
 
+super::on_each_store! {
+    output_that_fits_its_contract_is_verified,
+    output_that_does_not_fit_fails_the_run_with_where_and_why,
+    output_that_was_cut_is_a_limit_and_no_broken_contract,
+}
+
 fn agent() -> Value {
     let mut agent = scripted();
     agent["output_schema"] = json!({"type": "object", "required": ["total"], "properties": {"total": {"type": "integer"}}});
     agent
 }
 
-#[tokio::test]
 async fn output_that_fits_its_contract_is_verified() {
     let bench = Bench::new([Act::Reply(says("```json\n{\"total\": 3}\n```"))]);
     let run = bench.run(&agent(), &json!("hi"));
@@ -29,7 +34,6 @@ async fn output_that_fits_its_contract_is_verified() {
     );
 }
 
-#[tokio::test]
 async fn output_that_does_not_fit_fails_the_run_with_where_and_why() {
     let bench = Bench::new([Act::Reply(says("{\"total\": \"three\"}"))]);
     let run = bench.run(&agent(), &json!("hi"));
@@ -47,7 +51,6 @@ async fn output_that_does_not_fit_fails_the_run_with_where_and_why() {
     assert_eq!(bench.read(run, columns), expected);
 }
 
-#[tokio::test]
 async fn output_that_was_cut_is_a_limit_and_no_broken_contract() {
     let mut reply = says("{\"total\": 3}");
     reply.cut = true;

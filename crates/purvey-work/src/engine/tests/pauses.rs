@@ -4,13 +4,22 @@ use super::bench::{Act, Bench, NOON, after, limited, says, scripted, wants};
 use crate::provider::{CallError, Message};
 use serde_json::{Value, json};
 
+super::on_each_store! {
+    a_limited_run_pauses_and_goes_on_by_itself_from_where_it_stopped,
+    five_in_a_row_fail_and_waits_without_a_signal_double_from_a_second,
+    a_step_that_came_through_begins_to_count_anew,
+    a_wait_past_the_time_limit_fails_at_once,
+    one_wait_is_fifteen_minutes_at_most,
+    a_restart_in_the_middle_of_a_pause_goes_on_without_doing_steps_again,
+    a_failure_before_a_limit_is_paid_once,
+}
+
 fn limit_detail(resets_at: &str, consecutive: u32) -> String {
     format!(
         "{{\"code\":\"provider.rate_limited\",\"resets_at\":\"{resets_at}\",\"consecutive\":{consecutive}}}"
     )
 }
 
-#[tokio::test]
 async fn a_limited_run_pauses_and_goes_on_by_itself_from_where_it_stopped() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -64,7 +73,6 @@ async fn a_limited_run_pauses_and_goes_on_by_itself_from_where_it_stopped() {
     engine.shutdown(std::time::Duration::ZERO).await;
 }
 
-#[tokio::test]
 async fn five_in_a_row_fail_and_waits_without_a_signal_double_from_a_second() {
     let bench = Bench::new((0..5).map(|_| limited(None)));
     let run = bench.run(&scripted(), &json!("hi"));
@@ -86,7 +94,6 @@ async fn five_in_a_row_fail_and_waits_without_a_signal_double_from_a_second() {
     assert_eq!(bench.query("SELECT running FROM workspaces"), [json!([0])]);
 }
 
-#[tokio::test]
 async fn a_step_that_came_through_begins_to_count_anew() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -106,7 +113,6 @@ async fn a_step_that_came_through_begins_to_count_anew() {
     bench.reaches(run, "succeeded").await;
 }
 
-#[tokio::test]
 async fn a_wait_past_the_time_limit_fails_at_once() {
     let mut agent = scripted();
     agent["time_limit_seconds"] = 10.into();
@@ -118,7 +124,6 @@ async fn a_wait_past_the_time_limit_fails_at_once() {
     assert_eq!(bench.read(run, "error_code, finished_at"), expected);
 }
 
-#[tokio::test]
 async fn one_wait_is_fifteen_minutes_at_most() {
     let bench = Bench::new([limited(Some(5_000))]);
     let run = bench.run(&scripted(), &json!("hi"));
@@ -130,7 +135,6 @@ async fn one_wait_is_fifteen_minutes_at_most() {
     );
 }
 
-#[tokio::test]
 async fn a_restart_in_the_middle_of_a_pause_goes_on_without_doing_steps_again() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -169,7 +173,6 @@ async fn a_restart_in_the_middle_of_a_pause_goes_on_without_doing_steps_again() 
     );
 }
 
-#[tokio::test]
 async fn a_failure_before_a_limit_is_paid_once() {
     let lost = Act::Fail(CallError::Failed {
         detail: "The connection was lost.".into(),

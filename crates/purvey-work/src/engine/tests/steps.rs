@@ -9,6 +9,22 @@ use crate::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
+super::on_each_store! {
+    echo_gives_the_input_back,
+    a_provider_that_fails_is_tried_again_within_the_step,
+    retries_are_bounded,
+    a_wait_longer_than_a_minute_is_not_waited,
+    what_cannot_help_is_not_tried_again,
+    a_provider_that_refuses_fails_the_run,
+    a_provider_that_is_not_configured_fails_the_run,
+    a_reply_without_usage_is_charged_what_was_reserved,
+    a_cap_that_is_met_on_the_way_ends_the_run_with_its_code,
+    each_use_of_a_tool_is_a_step_with_a_key_of_its_own,
+    tools_that_the_agent_does_not_name_are_not_used,
+    a_run_has_so_many_steps_and_no_more,
+    a_turn_is_asked_with_what_was_said_before_in_its_thread,
+}
+
 fn failure(retry: Retry, charged: bool) -> Act {
     Act::Fail(CallError::Failed {
         detail: "The provider answered 503.".into(),
@@ -17,7 +33,6 @@ fn failure(retry: Retry, charged: bool) -> Act {
     })
 }
 
-#[tokio::test]
 async fn echo_gives_the_input_back() {
     let bench = Bench::new([]);
     let input = json!({"a": [1, 2.5, null]});
@@ -33,7 +48,6 @@ async fn echo_gives_the_input_back() {
     assert_eq!(bench.query("SELECT unfinished FROM agents"), [json!([0])]);
 }
 
-#[tokio::test]
 async fn a_provider_that_fails_is_tried_again_within_the_step() {
     let second = Retry::After(Duration::from_millis(900));
     let bench = Bench::new([
@@ -53,7 +67,6 @@ async fn a_provider_that_fails_is_tried_again_within_the_step() {
     );
 }
 
-#[tokio::test]
 async fn retries_are_bounded() {
     let bench = Bench::new((0..4).map(|_| failure(Retry::After(Duration::from_secs(1)), false)));
     let run = bench.run(&scripted(), &json!("hi"));
@@ -67,7 +80,6 @@ async fn retries_are_bounded() {
     assert_eq!(bench.read(run, "error_code, error_detail"), expected);
 }
 
-#[tokio::test]
 async fn a_wait_longer_than_a_minute_is_not_waited() {
     let bench = Bench::new([failure(Retry::After(Duration::from_secs(61)), false)]);
     let run = bench.run(&scripted(), &json!("hi"));
@@ -76,7 +88,6 @@ async fn a_wait_longer_than_a_minute_is_not_waited() {
     assert_eq!(bench.read(run, "error_code"), json!(["provider.failed"]));
 }
 
-#[tokio::test]
 async fn what_cannot_help_is_not_tried_again() {
     let bench = Bench::new([failure(Retry::Never, false)]);
     let run = bench.run(&scripted(), &json!("hi"));
@@ -86,7 +97,6 @@ async fn what_cannot_help_is_not_tried_again() {
     assert_eq!(bench.read(run, "error_code, error_detail"), expected);
 }
 
-#[tokio::test]
 async fn a_provider_that_refuses_fails_the_run() {
     let refused = Act::Fail(CallError::Rejected {
         detail: "The provider answered 404 Not Found (model_not_found)".into(),
@@ -106,7 +116,6 @@ async fn a_provider_that_refuses_fails_the_run() {
     );
 }
 
-#[tokio::test]
 async fn a_provider_that_is_not_configured_fails_the_run() {
     let mut agent = scripted();
     agent["provider"] = "gone".into();
@@ -121,7 +130,6 @@ async fn a_provider_that_is_not_configured_fails_the_run() {
     assert_eq!(bench.read(run, "error_code, error_detail"), expected);
 }
 
-#[tokio::test]
 async fn a_reply_without_usage_is_charged_what_was_reserved() {
     let mut reply = says("done");
     reply.usage = None;
@@ -132,7 +140,6 @@ async fn a_reply_without_usage_is_charged_what_was_reserved() {
     assert_eq!(bench.read(run, "cost_micros"), json!([12_000]));
 }
 
-#[tokio::test]
 async fn a_cap_that_is_met_on_the_way_ends_the_run_with_its_code() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -158,7 +165,6 @@ async fn a_cap_that_is_met_on_the_way_ends_the_run_with_its_code() {
     );
 }
 
-#[tokio::test]
 async fn each_use_of_a_tool_is_a_step_with_a_key_of_its_own() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get", "odp_search"]);
@@ -191,7 +197,6 @@ async fn each_use_of_a_tool_is_a_step_with_a_key_of_its_own() {
     assert_eq!(steps, expected);
 }
 
-#[tokio::test]
 async fn tools_that_the_agent_does_not_name_are_not_used() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -214,7 +219,6 @@ async fn tools_that_the_agent_does_not_name_are_not_used() {
     }
 }
 
-#[tokio::test]
 async fn a_run_has_so_many_steps_and_no_more() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -231,7 +235,6 @@ async fn a_run_has_so_many_steps_and_no_more() {
     assert_eq!(bench.calls().len(), 2);
 }
 
-#[tokio::test]
 async fn a_turn_is_asked_with_what_was_said_before_in_its_thread() {
     let bench = Bench::new([Act::Reply(says("Fine."))]);
     let said = [

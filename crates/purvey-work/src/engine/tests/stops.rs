@@ -3,9 +3,24 @@
 use super::bench::{Act, Bench, NOON, after, echo, says, scripted, wants};
 use crate::sql::Param;
 use serde_json::{Value, json};
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{atomic::Ordering, mpsc::channel},
+    time::Duration,
+};
 
-#[tokio::test]
+super::on_each_store! {
+    a_crash_in_the_middle_of_a_call_is_charged_and_the_step_done_again,
+    a_lone_server_takes_its_runs_up_again_at_once,
+    a_cancelled_run_stops_within_a_second,
+    a_run_past_its_time_limit_fails,
+    a_node_that_stops_hands_its_runs_over,
+    a_node_that_stops_lets_the_step_end_that_it_is_at,
+    a_node_that_is_about_to_stop_takes_up_nothing_more,
+    a_worker_that_cannot_renew_its_lease_stops_before_the_store_gives_its_run_to_another,
+    a_panic_is_a_crash_of_its_run_alone,
+    a_worker_whose_run_is_anothers_stops,
+}
+
 async fn a_crash_in_the_middle_of_a_call_is_charged_and_the_step_done_again() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -41,7 +56,6 @@ async fn a_crash_in_the_middle_of_a_call_is_charged_and_the_step_done_again() {
     assert_eq!(steps, expected);
 }
 
-#[tokio::test]
 async fn a_lone_server_takes_its_runs_up_again_at_once() {
     let bench = Bench::new([Act::Hang, Act::Reply(says("done"))]).alone();
     let run = bench.run(&scripted(), &json!("hi"));
@@ -56,7 +70,6 @@ async fn a_lone_server_takes_its_runs_up_again_at_once() {
     );
 }
 
-#[tokio::test]
 async fn a_cancelled_run_stops_within_a_second() {
     let bench = Bench::new([Act::Hang]);
     let run = bench.run(&scripted(), &json!("hi"));
@@ -79,7 +92,6 @@ async fn a_cancelled_run_stops_within_a_second() {
     assert_eq!(bench.query("SELECT running FROM workspaces"), [json!([0])]);
 }
 
-#[tokio::test]
 async fn a_run_past_its_time_limit_fails() {
     let mut agent = scripted();
     agent["time_limit_seconds"] = 30.into();
@@ -103,7 +115,6 @@ async fn a_run_past_its_time_limit_fails() {
     assert_eq!(bench.script.dropped.load(Ordering::Relaxed), 1);
 }
 
-#[tokio::test]
 async fn a_node_that_stops_hands_its_runs_over() {
     let bench = Bench::new([Act::Hang, Act::Reply(says("done"))]);
     let run = bench.run(&scripted(), &json!("hi"));
@@ -122,7 +133,6 @@ async fn a_node_that_stops_hands_its_runs_over() {
     );
 }
 
-#[tokio::test]
 async fn a_node_that_stops_lets_the_step_end_that_it_is_at() {
     let mut agent = scripted();
     agent["tools"] = json!(["odp_get"]);
@@ -158,7 +168,45 @@ async fn a_node_that_stops_lets_the_step_end_that_it_is_at() {
     );
 }
 
-#[tokio::test]
+async fn a_node_that_is_about_to_stop_takes_up_nothing_more() {
+    let bench = Bench::new([Act::Hang]);
+    let run = bench.run(&scripted(), &json!("hi"));
+    let engine = bench.engine();
+    bench.called(1).await;
+    engine.close();
+    // It no longer looks for runs, but keeps the leases that it has.
+    bench.time.tasks.store(2, Ordering::Relaxed);
+    let later = bench.run(&echo(), &json!("later"));
+    bench.pass(20_000).await;
+    assert_eq!(bench.read(later, "attempt"), json!([0]));
+    assert_eq!(bench.read(run, "status, attempt"), json!(["running", 1]));
+    assert_eq!(bench.script.dropped.load(Ordering::Relaxed), 0);
+}
+
+async fn a_worker_that_cannot_renew_its_lease_stops_before_the_store_gives_its_run_to_another() {
+    let bench = Bench::new([Act::Hang]);
+    bench.run(&scripted(), &json!("hi"));
+    let _engine = bench.engine();
+    bench.called(1).await;
+    let store = bench.store.clone();
+    let ((holds, held), (release, released)) = (channel(), channel::<()>());
+    let holding = std::thread::spawn(move || {
+        store.write_now(|session| {
+            session.execute("UPDATE runs SET attempt = attempt", &[])?;
+            holds.send(()).unwrap();
+            let _ = released.recv();
+            Ok(())
+        })
+    });
+    held.recv().unwrap();
+    // The store's lease is one of 15 seconds.
+    bench.jump(14_000);
+    let dropped = || bench.script.dropped.load(Ordering::Relaxed) == 1;
+    bench.when(dropped).await;
+    drop(release);
+    holding.join().unwrap().unwrap();
+}
+
 async fn a_panic_is_a_crash_of_its_run_alone() {
     let bench = Bench::new([Act::Panic, Act::Reply(says("done"))]);
     let run = bench.run(&scripted(), &json!("hi"));
@@ -173,7 +221,6 @@ async fn a_panic_is_a_crash_of_its_run_alone() {
     assert_eq!(bench.read(run, "attempt, crashes"), json!([2, 1]));
 }
 
-#[tokio::test]
 async fn a_worker_whose_run_is_anothers_stops() {
     let bench = Bench::new([Act::Hang]);
     let run = bench.run(&scripted(), &json!("hi"));

@@ -346,3 +346,35 @@ impl World {
         self.run(agent, owner);
     }
 }
+
+#[test]
+fn an_agent_that_is_deleted_while_its_start_waits_starts_nothing() {
+    // In SQLite nothing happens beside a start.
+    super::world::on_postgres(|| {
+        let world = World::new(9);
+        let user = world.user();
+        let workspace = world.workspace(user, 2, 10);
+        let agent = world.agent(workspace, user);
+        let start = world.start(world.by(user), Target::Agent(agent), None);
+        let store = world.store.clone();
+        let (holds, held) = std::sync::mpsc::channel();
+        let deleting = std::thread::spawn(move || {
+            store.write_now(|session| {
+                let hold = "UPDATE workspaces SET running = running WHERE id = $1";
+                session.execute(hold, &[Param::Text(&workspace.to_string())])?;
+                holds.send(()).unwrap();
+                let waiting = "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+                while session.row(waiting, &[])?.unwrap().int(0)? == 0 {
+                    std::thread::yield_now();
+                }
+                let delete = "UPDATE agents SET deleted_at = 1 WHERE id = $1 AND unfinished = 0";
+                session.execute(delete, &[Param::Text(&agent.to_string())])
+            })
+        });
+        held.recv().unwrap();
+        assert_eq!(code(world.admit(&start)), Code::NotFound);
+        assert_eq!(deleting.join().unwrap().unwrap(), 1);
+        assert_eq!(world.number("SELECT COUNT(*) FROM runs", &[]), 0);
+        assert_eq!(world.number("SELECT running FROM workspaces", &[]), 0);
+    });
+}

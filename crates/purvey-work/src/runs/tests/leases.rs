@@ -13,6 +13,7 @@ use serde_json::json;
 
 super::on_each_store! {
     a_run_has_one_worker_until_its_lease_runs_out,
+    what_a_worker_holds_without_knowing_is_given_back_and_counts_as_no_crash,
     a_later_attempt_goes_on_from_the_steps_that_are_done,
     the_fifth_crash_fails_the_run_and_a_handover_is_none,
     a_lone_server_takes_its_runs_up_at_its_start,
@@ -52,11 +53,33 @@ fn pause(world: &World, lease: &Lease, seq: u32, seconds: i64) -> Paused {
         .unwrap()
 }
 
+fn what_a_worker_holds_without_knowing_is_given_back_and_counts_as_no_crash() {
+    let (world, user, agent) = setting(14, 2);
+    let [known, unknown] = [(); 2].map(|()| world.run(agent, user).id);
+    assert_eq!(world.claim("node", 9).len(), 2);
+    let disown = |node: &str, works_on: &[RunId]| {
+        world
+            .at(|session, cx| runs::disown(session, cx, node, works_on))
+            .unwrap();
+    };
+    disown("other", &[]);
+    assert!(world.claim("third", 9).is_empty());
+    disown("node", &[known]);
+    let claims = world.claim("third", 9);
+    let runs: Vec<_> = claims.iter().map(|claim| claim.lease.run).collect();
+    assert_eq!(runs, [unknown]);
+    assert_eq!(
+        world.number("SELECT CAST(SUM(crashes) AS BIGINT) FROM runs", &[]),
+        0
+    );
+}
+
 fn a_run_has_one_worker_until_its_lease_runs_out() {
     let (mut world, user, agent) = setting(1, 1);
     let run = world.run(agent, user).id;
     let claim = world.claim_one(run);
     assert_eq!(claim.lease.attempt, 1);
+    assert_eq!(claim.until.millis(), world.now.millis() + 15_000);
     assert_eq!(claim.definition, World::definition());
     assert_eq!(claim.input, json!({"n": 1}));
     assert_eq!(
@@ -385,8 +408,13 @@ fn watchers_are_told_each_change_as_it_was_and_can_go_on_after_any() {
     pause(&world, &claim.lease, 1, 5);
     world.pass(5_000);
     let claim = world.claim_one(run);
-    world.call(&claim.lease, 1, 0).unwrap();
-    world.settle(&claim.lease, 1, 0).unwrap();
+    // As after answers that got lost: nothing happens twice.
+    for _ in 0..2 {
+        world.call(&claim.lease, 1, 0).unwrap();
+    }
+    for _ in 0..2 {
+        world.settle(&claim.lease, 1, 0).unwrap();
+    }
     world.succeed(&claim.lease);
     let now = world.read(run);
     let events = world

@@ -12,9 +12,10 @@ use std::{collections::HashMap, error::Error as StdError};
 
 /// Most statements that a connection keeps prepared.
 const STATEMENTS: usize = 512;
-/// Bounds of every transaction, so that one that hangs does not hold others for ever.
+/// Bounds of every transaction, so that one that hangs does not hold others for ever; a node that was cut off in the middle of one loses its
+/// locks sooner than its leases.
 const SETTINGS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s'; \
-    SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = 'warning'";
+    SET idle_in_transaction_session_timeout = '10s'; SET client_min_messages = 'warning'";
 /// Held while the tables are made: nodes may start together.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(8230472349082)";
 
@@ -30,6 +31,8 @@ pub(super) enum Mode {
 pub(super) enum Trouble {
     /// It was rolled back and may succeed when run again.
     Again(String),
+    /// It was rolled back because others held what it needs for too long already.
+    Busy(String),
     /// The connection was lost before the commit: nothing was done.
     Lost(String),
     /// The connection was lost in the commit: whether it was done is not known.
@@ -160,7 +163,7 @@ impl Connection {
         held.map(drop).map_err(|error| {
             let trouble = match self.judge(&error) {
                 Failure::Trouble(trouble) => trouble,
-                Failure::Failed(_) => Trouble::Again(said(&error)),
+                Failure::Failed(_) => Trouble::Busy(said(&error)),
             };
             self.undo(&trouble);
             trouble
@@ -182,7 +185,7 @@ impl Connection {
 
     fn undo(&mut self, trouble: &Trouble) {
         // A connection that cannot even roll back is given up at its next use.
-        if matches!(trouble, Trouble::Again(_)) {
+        if matches!(trouble, Trouble::Again(_) | Trouble::Busy(_)) {
             let _ = self.client.batch_execute("ROLLBACK");
         }
     }
@@ -202,6 +205,7 @@ impl Connection {
             Failure::Trouble(Trouble::Again(detail))
         } else if matches!(class, "08" | "57" | "53") && *code != SqlState::QUERY_CANCELED
             || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+            || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
             || detail.contains("cached plan must not change result type")
         {
             Failure::Trouble(Trouble::Lost(detail))

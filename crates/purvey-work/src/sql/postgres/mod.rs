@@ -128,6 +128,12 @@ impl Shared {
         let mut connection = None;
         while let Some(taken) = self.lanes.take() {
             let mut jobs = taken.jobs;
+            // While the server did not answer, callers were told so, and may have come again since.
+            jobs.retain(|waiting| !waiting.job.is_given_up());
+            if jobs.is_empty() {
+                self.lanes.done(taken.lane);
+                continue;
+            }
             let oldest = jobs.first().map_or_else(Instant::now, |job| job.since);
             let fates = {
                 let mut works: Vec<_> = jobs
@@ -216,7 +222,7 @@ impl Shared {
                     repeats += 1;
                     *connection = None;
                 }
-                Err(Trouble::Again(detail)) => return all(detail),
+                Err(Trouble::Again(detail) | Trouble::Busy(detail)) => return all(detail),
                 Err(Trouble::Lost(detail) | Trouble::Ambiguous(detail)) => {
                     *connection = None;
                     return all(detail);
