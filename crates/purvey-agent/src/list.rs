@@ -33,7 +33,7 @@ macro_rules! extent {
             }
 
             /// Items that a page should have at most, 1 through 100, whatever is given; 100 unless set. Fewer are asked for
-            /// when fewer are wanted, and the Service may give fewer.
+            /// when fewer are wanted (150 are two pages of 75), and the Service may give fewer.
             pub fn page_size(mut self, items: usize) -> Self {
                 self.extent.page_size = items;
                 self

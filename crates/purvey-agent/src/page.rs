@@ -57,11 +57,17 @@ impl Extent {
         }
     }
 
-    /// What the first request says as `limit`: no more than is wanted, and 1 through 100.
+    /// What the first request says as `limit`, 1 through 100. A continuation is followed as it is, so what is wanted is asked for
+    /// in equal parts: 150 as twice 75, and not as twice 100.
     pub(crate) fn first_limit(&self) -> usize {
-        self.page_size
-            .min(self.results.unwrap_or(usize::MAX))
-            .clamp(1, limits::PAGE_ITEMS)
+        let most = self.page_size.clamp(1, limits::PAGE_ITEMS);
+        match self.results {
+            Some(results) => {
+                let pages = results.div_ceil(most).max(1);
+                results.div_ceil(pages).max(1)
+            }
+            None => most,
+        }
     }
 }
 

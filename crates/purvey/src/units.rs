@@ -28,6 +28,16 @@ impl FromStr for Time {
     }
 }
 
+impl Time {
+    /// Reads the time for something that takes some.
+    pub(crate) fn some(text: &str) -> Result<Self, &'static str> {
+        match text.parse()? {
+            Self(Duration::ZERO) => Err("must not be 0"),
+            time => Ok(time),
+        }
+    }
+}
+
 /// A size: a number of bytes, or one with `KiB`, `MiB` or `GiB`, for example `2MiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
@@ -95,6 +105,8 @@ mod tests {
         for bad in ["", "10", "s", "-1s", "1.5s", "1w", "99999999999999999999s"] {
             assert!(bad.parse::<Time>().is_err(), "{bad}");
         }
+        assert_eq!(Time::some("0ms"), Err("must not be 0"));
+        assert_eq!(Time::some("1ms"), Ok(Time(Duration::from_millis(1))));
         for bad in ["", "MiB", "2MB", "-1", "18446744073709551615KiB"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }

@@ -113,6 +113,8 @@ fn what_cannot_be_reached_says_so() {
         said.contains("(TIMEOUT)") && said.contains("--timeout"),
         "{said}"
     );
+    let said = fails(2, &["inspect", &silent.url, "--timeout", "0s"]);
+    assert!(said.contains("must not be 0"), "{said}");
 
     let no_service = Fake::start(|_| Reply::new(404, "text/html", "nothing"));
     let said = fails(4, &["inspect", &no_service.url]);

@@ -76,6 +76,9 @@ async fn page_size_is_apart_from_the_limit() {
         ((None, None), 100),
         ((None, Some(20)), 20),
         ((Some(5), Some(20)), 5),
+        ((Some(150), None), 75),
+        ((Some(201), None), 67),
+        ((Some(50), Some(20)), 17),
         ((Some(1000), Some(500)), 100),
         ((None, Some(0)), 1),
     ] {

@@ -23,7 +23,7 @@ pub(super) struct Connect {
     #[command(flatten)]
     reach: Reach,
     /// Longest wait for one operation, its retries included; each page is one [default: 60s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = Time::some)]
     timeout: Option<Time>,
     /// Where responses are kept as long as they are fresh [default: purvey in the user's cache directory; nowhere with --local]
     #[arg(long, value_name = "DIR", env = "PURVEY_CACHE")]

@@ -26,7 +26,7 @@ pub(super) struct Connect {
     #[arg(long, value_name = "TOKEN", env = "PURVEY_TOKEN", hide_env_values = true, value_parser = Token::read)]
     token: Option<Token>,
     /// Longest time for one call, its retries included [default: 60s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = Time::some)]
     timeout: Option<Time>,
     /// Print JSON
     #[arg(long)]
