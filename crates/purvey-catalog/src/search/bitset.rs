@@ -2,18 +2,30 @@
 
 use roaring::RoaringBitmap;
 
-/// A set of ordinals below its length, one bit each. Operands of one operation have the same length.
+/// Words of a block: so many as a word has bits.
+pub(crate) const BLOCK: usize = 64;
+/// Filled words of a block from which on going through all its words takes less.
+const CROWDED: u32 = 24;
+
+/// A set of ordinals below its length, one bit each. Operands of one operation have the same length. What is empty costs little: a second level of bits tells which words
+/// have members, so work grows with the words that do, and by one bit with those that do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitset {
     len: u32,
     /// Bits from `len` on are never set.
     words: Box<[u64]>,
+    /// For each block a bit for each of its words that is not zero.
+    filled: Box<[u64]>,
 }
 
 impl Bitset {
     /// The empty set of ordinals below `len`.
     pub fn new(len: u32) -> Self {
-        Self::from_words(len, vec![0; words(len)])
+        Self {
+            len,
+            words: vec![0; words(len)].into(),
+            filled: vec![0; words(len).div_ceil(BLOCK)].into(),
+        }
     }
 
     /// All ordinals below `len`.
@@ -36,6 +48,7 @@ impl Bitset {
         }
         Self {
             len,
+            filled: bits.chunks(BLOCK).map(filled).collect(),
             words: bits.into(),
         }
     }
@@ -47,12 +60,20 @@ impl Bitset {
 
     /// Whether nothing is in the set.
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
+        self.filled.iter().all(|filled| *filled == 0)
     }
 
     /// Members.
     pub fn count(&self) -> u32 {
-        self.words.iter().map(|word| word.count_ones()).sum()
+        let blocks = self.words.chunks(BLOCK).zip(&self.filled);
+        let counts = blocks.map(|(block, filled)| match filled.count_ones() {
+            0 => 0,
+            few if few < CROWDED => bits(*filled)
+                .map(|at| block[at as usize].count_ones())
+                .sum(),
+            _ => block.iter().map(|word| word.count_ones()).sum::<u32>(),
+        });
+        counts.sum()
     }
 
     /// Whether `ordinal` is in the set; nothing from the length on is.
@@ -64,35 +85,61 @@ impl Bitset {
     /// Adds an ordinal; from the length on nothing happens.
     pub fn insert(&mut self, ordinal: u32) {
         if ordinal < self.len {
-            self.words[ordinal as usize / 64] |= 1 << (ordinal % 64);
+            let at = ordinal as usize / 64;
+            self.words[at] |= 1 << (ordinal % 64);
+            self.filled[at / BLOCK] |= 1 << (at % BLOCK);
         }
     }
 
     /// Removes an ordinal.
     pub fn remove(&mut self, ordinal: u32) {
         if ordinal < self.len {
-            self.words[ordinal as usize / 64] &= !(1 << (ordinal % 64));
+            let at = ordinal as usize / 64;
+            self.words[at] &= !(1 << (ordinal % 64));
+            if self.words[at] == 0 {
+                self.filled[at / BLOCK] &= !(1 << (at % BLOCK));
+            }
         }
     }
 
     /// Removes everything.
     pub fn clear(&mut self) {
         self.words.fill(0);
+        self.filled.fill(0);
     }
 
     /// Keeps what is in `other` too.
     pub fn and(&mut self, other: &Self) {
-        debug_assert_eq!(self.len, other.len);
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word &= other;
-        }
+        self.narrow(other, |word, other| word & other);
     }
 
     /// Removes what is in `other`.
     pub fn and_not(&mut self, other: &Self) {
+        self.narrow(other, |word, other| word & !other);
+    }
+
+    /// Replaces each word by what is left of it.
+    fn narrow(&mut self, other: &Self, left: impl Fn(u64, u64) -> u64) {
         debug_assert_eq!(self.len, other.len);
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word &= !other;
+        let blocks = self.words.chunks_mut(BLOCK).zip(&mut self.filled);
+        for ((block, now), other) in blocks.zip(other.words.chunks(BLOCK)) {
+            match now.count_ones() {
+                0 => {}
+                few if few < CROWDED => {
+                    for at in bits(*now) {
+                        let word = &mut block[at as usize];
+                        *word = left(*word, other[at as usize]);
+                        if *word == 0 {
+                            *now &= !(1 << at);
+                        }
+                    }
+                }
+                _ => {
+                    let pairs = block.iter_mut().zip(other);
+                    pairs.for_each(|(word, other)| *word = left(*word, *other));
+                    *now = filled(block);
+                }
+            }
         }
     }
 
@@ -101,6 +148,9 @@ impl Bitset {
         debug_assert_eq!(self.len, other.len);
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
+        }
+        for (filled, other) in self.filled.iter_mut().zip(&other.filled) {
+            *filled |= other;
         }
     }
 
@@ -111,21 +161,9 @@ impl Bitset {
             if *run.start() >= self.len {
                 break;
             }
-            self.insert_run(*run.start(), (*run.end()).min(self.len - 1));
-        }
-    }
-
-    /// Adds `first` through `last`, both below the length.
-    fn insert_run(&mut self, first: u32, last: u32) {
-        let (from, to) = (first as usize / 64, last as usize / 64);
-        let head = u64::MAX << (first % 64);
-        let tail = u64::MAX >> (63 - last % 64);
-        if from == to {
-            self.words[from] |= head & tail;
-        } else {
-            self.words[from] |= head;
-            self.words[from + 1..to].fill(u64::MAX);
-            self.words[to] |= tail;
+            let (first, last) = (*run.start(), (*run.end()).min(self.len - 1));
+            insert_run(&mut self.words, first, last);
+            insert_run(&mut self.filled, first / 64, last / 64);
         }
     }
 
@@ -136,16 +174,16 @@ impl Bitset {
 
     /// Members from `start` on, in ascending order.
     pub fn iter_from(&self, start: u32) -> impl Iterator<Item = u32> {
-        let first = (start as usize / 64).min(self.words.len());
-        let words = self.words[first..].iter().enumerate();
-        words.flat_map(move |(at, word)| {
-            let head = if at == 0 {
+        let first = start / 64;
+        let words = members(&self.filled, first);
+        words.flat_map(move |at| {
+            let word = self.words[at as usize];
+            let head = if at == first {
                 u64::MAX << (start % 64)
             } else {
                 u64::MAX
             };
-            let base = ((first + at) * 64) as u32;
-            bits(word & head).map(move |bit| base + bit)
+            bits(word & head).map(move |bit| at * 64 + bit)
         })
     }
 
@@ -154,14 +192,54 @@ impl Bitset {
         &self.words
     }
 
+    /// Which of the words from `64 * block` on are not zero, as bits; none past the last.
+    pub(crate) fn filled(&self, block: usize) -> u64 {
+        self.filled.get(block).copied().unwrap_or_default()
+    }
+
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.words.len() * 8
+        size_of::<Self>() + (self.words.len() + self.filled.len()) * 8
     }
 }
 
 fn words(len: u32) -> usize {
     (len as usize).div_ceil(64)
+}
+
+/// Which words of a block are not zero.
+fn filled(block: &[u64]) -> u64 {
+    let words = block.iter().enumerate();
+    words.fold(0, |filled, (at, word)| filled | u64::from(*word != 0) << at)
+}
+
+/// Sets the bits from `first` through `last`, for which there are words.
+fn insert_run(words: &mut [u64], first: u32, last: u32) {
+    let (from, to) = (first as usize / 64, last as usize / 64);
+    let head = u64::MAX << (first % 64);
+    let tail = u64::MAX >> (63 - last % 64);
+    if from == to {
+        words[from] |= head & tail;
+    } else {
+        words[from] |= head;
+        words[from + 1..to].fill(u64::MAX);
+        words[to] |= tail;
+    }
+}
+
+/// Places of the set bits from `start` on, lowest first.
+fn members(words: &[u64], start: u32) -> impl Iterator<Item = u32> {
+    let first = (start as usize / 64).min(words.len());
+    let words = words[first..].iter().enumerate();
+    words.flat_map(move |(at, word)| {
+        let head = if at == 0 {
+            u64::MAX << (start % 64)
+        } else {
+            u64::MAX
+        };
+        let base = ((first + at) * 64) as u32;
+        bits(word & head).map(move |bit| base + bit)
+    })
 }
 
 /// Places of the set bits of a word, lowest first.
@@ -202,10 +280,10 @@ mod tests {
     proptest! {
         #[test]
         fn sets_behave_as_sets(
-            len in 1..300_u32,
-            a in prop::collection::btree_set(0..320_u32, 0..200),
-            runs in prop::collection::vec((0..320_u32, 0..150_u32), 0..4),
-            start in 0..330_u32,
+            len in 1..20_000_u32,
+            a in prop::collection::btree_set(0..20_500_u32, 0..400),
+            runs in prop::collection::vec((0..20_500_u32, 0..6_000_u32), 0..4),
+            start in 0..21_000_u32,
         ) {
             let b: BTreeSet<u32> = runs.iter().flat_map(|(from, n)| *from..from + n).collect();
             let build = |set: &BTreeSet<u32>| Bitset::from_roaring(len, &set.iter().copied().collect());
@@ -221,9 +299,19 @@ mod tests {
             and.and(&build(&b));
             not.and_not(&build(&b));
             or.or_roaring(&b.iter().copied().collect());
-            prop_assert_eq!(got(&and), &x & &y);
-            prop_assert_eq!(got(&not), &x - &y);
-            prop_assert_eq!(got(&or), &x | &y);
+            let mut both = or.clone();
+            both.or(&and);
+            prop_assert_eq!(&both, &or);
+            for (set, expected) in [(&and, &x & &y), (&not, &x - &y), (&or, &x | &y)] {
+                prop_assert_eq!(got(set), expected.clone());
+                prop_assert_eq!(set.count() as usize, expected.len());
+                prop_assert_eq!(set.is_empty(), expected.is_empty());
+                // However it came about, equal sets are equal.
+                prop_assert_eq!(set, &build(&expected));
+            }
+            let mut emptied = and;
+            got(&emptied).into_iter().for_each(|ordinal| emptied.remove(ordinal));
+            prop_assert_eq!(emptied, Bitset::new(len));
         }
     }
 }

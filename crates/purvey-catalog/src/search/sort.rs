@@ -1,6 +1,6 @@
 //! The first documents of an order, without sorting all (ODP §5, Sort Definitions).
 
-use super::bitset::{Bitset, bits};
+use super::bitset::{BLOCK, Bitset, bits};
 use super::column::Column;
 use super::column::codes::{Code, mask, with_codes};
 use purvey_odp::limits;
@@ -14,8 +14,6 @@ pub(crate) type Place = ([u32; limits::SORT_KEYS], u32);
 /// The lowest place.
 pub(crate) const START: Place = ([0; limits::SORT_KEYS], 0);
 
-/// Words of a set that are visited together.
-const BLOCK: usize = 64;
 /// Members of a word from which on all its documents are looked at together.
 const CROWDED: u32 = 6;
 
@@ -168,7 +166,7 @@ impl Ranking<'_> {
         place
     }
 
-    /// The first `limit` of the candidates from a place on, in order. Work: a look at every word, and memory for `limit` places.
+    /// The first `limit` of the candidates from a place on, in order. Work: a look at every word that has candidates, and memory for `limit` places.
     pub(crate) fn top(&self, candidates: &Bitset, from: Place, limit: usize) -> Vec<u32> {
         let Some(first) = self.keys.first() else {
             return candidates.iter_from(from.1).take(limit).collect();
@@ -180,8 +178,8 @@ impl Ranking<'_> {
         let mut best: BinaryHeap<Place> = BinaryHeap::with_capacity(limit + 1);
         let mut last = None;
         for block in scattered(words.len().div_ceil(BLOCK)) {
-            let range = block * BLOCK..((block + 1) * BLOCK).min(words.len());
-            for at in range {
+            for at in bits(candidates.filled(block)) {
+                let at = block * BLOCK + at as usize;
                 let mut word = words[at];
                 if word.count_ones() >= CROWDED {
                     let high = last.map_or(u32::MAX, |last: Place| last.0[0]);

@@ -123,8 +123,19 @@ pub(super) fn u32s(decoder: &mut Decoder<'_>, len: usize) -> Option<Box<[u32]>> 
     Some(numbers.iter().map(|n| u32::from_le_bytes(*n)).collect())
 }
 
-/// Which of up to 64 codes hold, the first in the lowest bit. Written so that the compiler uses vector instructions.
+/// Which of up to 64 codes hold, the first in the lowest bit.
 pub(crate) fn mask<C: Code>(codes: &[C], holds: impl Fn(C) -> bool) -> u64 {
+    match codes.try_into() {
+        Ok(codes) => mask_of_all(codes, holds),
+        Err(_) => {
+            let places = codes.iter().take(64).enumerate();
+            places.fold(0, |mask, (at, code)| mask | u64::from(holds(*code)) << at)
+        }
+    }
+}
+
+/// As [`mask`]. The number is part of the type: only then does the compiler use vector instructions wherever it puts this.
+fn mask_of_all<C: Code>(codes: &[C; 64], holds: impl Fn(C) -> bool) -> u64 {
     /// Gathers the lowest bits of eight bytes in the top byte: bit 8i meets the factor's bit 56 - 7i.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut flags = [0_u8; 64];
