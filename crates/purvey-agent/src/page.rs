@@ -12,12 +12,11 @@ use futures_util::StreamExt;
 use purvey_odp::decode::Bounds;
 use purvey_odp::filter::FilterDefinition;
 use purvey_odp::limits;
-use purvey_odp::page::{PageEnvelope, Sequence};
+use purvey_odp::page::{PageEnvelope, Seen, Sequence};
 use purvey_odp::refinement;
 use purvey_odp::report::{Invalid, Place, Report};
 use purvey_odp::shape;
 use serde_json::Value;
-use std::collections::HashSet;
 use std::fmt;
 use url::Url;
 
@@ -93,7 +92,7 @@ pub struct Pages<T> {
     class: Class,
     taken: usize,
     pages: usize,
-    visited: HashSet<Url>,
+    visited: Seen,
     sequence: Sequence,
     item: std::marker::PhantomData<fn() -> T>,
 }
@@ -110,7 +109,7 @@ impl<T: Item> Pages<T> {
             position: Position::Start(start),
             taken: 0,
             pages: 0,
-            visited: HashSet::new(),
+            visited: Seen::default(),
             sequence: Sequence::default(),
             item: std::marker::PhantomData,
         }
@@ -139,7 +138,7 @@ impl<T: Item> Pages<T> {
         }
         let budget = self.service.settings().operation();
         if fetch.body.is_none() {
-            self.visited.insert(fetch.url.clone());
+            self.visited.insert(&fetch.url);
         }
         let fetched = self.service.fetch(&budget, fetch).await;
         if let Err(error) = &fetched

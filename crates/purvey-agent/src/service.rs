@@ -134,7 +134,9 @@ pub(crate) async fn fetch_document(
 /// The identifier that a caller names.
 pub(crate) fn identifier(text: &str) -> Result<LocalId, Error> {
     LocalId::parse(text).map_err(|invalid| {
-        let message = format!("{text:?} is not an identifier: {invalid}");
+        let reason = invalid.violations().first();
+        let reason = reason.map_or("", |violation| violation.reason.as_str());
+        let message = format!("{text:?} is not an identifier. {reason}");
         Error::new(Code::InvalidRequest, message)
     })
 }

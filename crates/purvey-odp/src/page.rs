@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, RandomState};
 use url::Url;
 
 /// How many items a client asks for: 1 through 100.
@@ -225,10 +225,36 @@ pub fn first_repeated<T: Hash + Eq>(identities: impl IntoIterator<Item = T>) -> 
         .position(|identity| !seen.insert(identity))
 }
 
+/// What was met so far, in a traversal that may be long. Each costs 16 bytes (some 40 in the set at most), however long it is: a
+/// digest by two keys that are new for each set, so that nobody can make two things look like one.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    keys: [RandomState; 2],
+    digests: HashSet<u128>,
+}
+
+impl Seen {
+    /// Adds a thing; whether it is new.
+    pub fn insert(&mut self, thing: &impl Hash) -> bool {
+        let digest = self.digest(thing);
+        self.digests.insert(digest)
+    }
+
+    /// Whether the thing was added before.
+    pub fn contains(&self, thing: &impl Hash) -> bool {
+        self.digests.contains(&self.digest(thing))
+    }
+
+    fn digest(&self, thing: &impl Hash) -> u128 {
+        let [high, low] = self.keys.each_ref().map(|key| key.hash_one(thing));
+        u128::from(high) << 64 | u128::from(low)
+    }
+}
+
 /// The identities that one traversal has met so far.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
-    seen: HashSet<LocalId>,
+    seen: Seen,
 }
 
 impl Sequence {
@@ -240,7 +266,7 @@ impl Sequence {
         let mut report = Report::new();
         let items = Place::ROOT.key("items");
         for (index, id) in ids.into_iter().enumerate() {
-            if !self.seen.insert(id.clone()) {
+            if !self.seen.insert(id) {
                 report.add(
                     &items.index(index),
                     format!("Must not repeat {id} within one traversal."),

@@ -177,7 +177,10 @@ fn what_is_no_origin_is_wrong_usage() {
     assert!(said.contains("<ID>"), "{said}");
     let fake = answering(nothing());
     let said = fails(2, &["get", &fake.url, "no/id"]);
-    assert!(said.contains("is not an identifier"), "{said}");
+    assert!(
+        said.contains("is not an identifier. Must be from 1 through 128"),
+        "{said}"
+    );
 }
 
 /// A Service with three pages, of which the second is answered like this.

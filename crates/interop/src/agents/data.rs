@@ -19,6 +19,9 @@ language = "en"
 [search]
 terse = ["/description", "/collection_ids", "/price", "/images", "/attributes/category"]
 
+[schemas]
+"/schemas/thing.json" = "thing.json"
+
 [[collections]]
 id = "even"
 name = "Even things"
@@ -27,6 +30,10 @@ name = "Even things"
 id = "odd"
 name = "Odd things"
 "#;
+
+/// The schema of the attributes, which the manifest looks for in `thing.json`.
+pub const SCHEMA: &str =
+    r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}"#;
 
 /// The `n`-th record: an Offering with everything that one usually has.
 #[must_use]
@@ -47,7 +54,7 @@ pub fn offering(n: usize) -> Value {
             {"src": format!("/images/{n}-side.webp"), "type": "image/webp", "width": 1200, "height": 900, "alt": "From the side"},
         ],
         "price": {"type": "fixed", "amount": format!("{}.{:02}", n % 900 + 1, n % 100), "currency": "EUR"},
-        "schema": {"url": "https://schemas.example/thing.json"},
+        "schema": {"url": "/schemas/thing.json"},
         "attributes": {
             "category": category,
             "materials": ["walnut", "steel"],

@@ -192,6 +192,7 @@ impl Server {
             work.join("records.ndjson"),
         );
         fs::write(&manifest, data::MANIFEST).map_err(text)?;
+        fs::write(work.join("thing.json"), data::SCHEMA).map_err(text)?;
         let mut out = BufWriter::new(fs::File::create(&records).map_err(text)?);
         data::records(&mut out, OFFERINGS)?;
         out.flush().map_err(text)?;
