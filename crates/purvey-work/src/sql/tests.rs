@@ -124,11 +124,10 @@ fn jobs_of_one_lane_keep_their_order() {
                 .await;
                 jobs.push(job);
             }
+            for job in jobs {
+                job.await.unwrap();
+            }
         });
-        store.write_now(|_| Ok(())).unwrap();
-        while seen.lock().len() < 50 {
-            std::thread::yield_now();
-        }
         assert_eq!(*seen.lock(), (0..50).collect::<Vec<_>>());
     });
 }

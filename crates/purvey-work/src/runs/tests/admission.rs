@@ -372,7 +372,9 @@ fn an_agent_that_is_deleted_while_its_start_waits_starts_nothing() {
             })
         });
         held.recv().unwrap();
-        assert_eq!(code(world.admit(&start)), Code::NotFound);
+        let admitted =
+            world.at(|session, cx| runs::admit(session, cx, std::slice::from_ref(&start)));
+        assert_eq!(code(admitted), Code::NotFound);
         assert_eq!(deleting.join().unwrap().unwrap(), 1);
         assert_eq!(world.number("SELECT COUNT(*) FROM runs", &[]), 0);
         assert_eq!(world.number("SELECT running FROM workspaces", &[]), 0);
