@@ -143,6 +143,23 @@ impl Bitset {
         }
     }
 
+    /// Keeps the members for which `holds`.
+    pub(crate) fn retain(&mut self, holds: impl Fn(u32) -> bool) {
+        let blocks = self.words.chunks_mut(BLOCK).zip(&mut self.filled);
+        for ((block, now), first) in blocks.zip((0..).step_by(BLOCK)) {
+            for at in bits(*now) {
+                let word = &mut block[at as usize];
+                let base = (first + at) * 64;
+                for bit in bits(*word) {
+                    *word &= !(u64::from(!holds(base + bit)) << bit);
+                }
+                if *word == 0 {
+                    *now &= !(1 << at);
+                }
+            }
+        }
+    }
+
     /// Adds what is in `other`.
     pub fn or(&mut self, other: &Self) {
         debug_assert_eq!(self.len, other.len);
@@ -309,6 +326,9 @@ mod tests {
                 // However it came about, equal sets are equal.
                 prop_assert_eq!(set, &build(&expected));
             }
+            let mut even = and.clone();
+            even.retain(|ordinal| ordinal % 2 == 0);
+            prop_assert_eq!(even, build(&(&x & &y).into_iter().filter(|ordinal| ordinal % 2 == 0).collect()));
             let mut emptied = and;
             got(&emptied).into_iter().for_each(|ordinal| emptied.remove(ordinal));
             prop_assert_eq!(emptied, Bitset::new(len));

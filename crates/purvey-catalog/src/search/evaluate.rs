@@ -121,11 +121,7 @@ fn narrow(
         return 1;
     }
     if set.count() < set.len() / PROBE_COST {
-        let out: Vec<u32> = set
-            .iter()
-            .filter(|ordinal| !column.is_selected(&selection, *ordinal))
-            .collect();
-        out.into_iter().for_each(|ordinal| set.remove(ordinal));
+        column.keep_selected(&selection, set);
         return 0;
     }
     let selected = Arc::new(column.selected_documents(&selection));

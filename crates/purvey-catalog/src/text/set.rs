@@ -18,7 +18,7 @@ pub(super) fn window(doc: u32) -> u32 {
 }
 
 /// Adds a document that is in the window.
-fn put(bits: &mut Bits, doc: u32) {
+pub(super) fn put(bits: &mut Bits, doc: u32) {
     let at = doc % WINDOW;
     bits[at as usize / 64] |= 1 << (at % 64);
 }

@@ -22,7 +22,7 @@ pub(super) fn best<'q>(
 ) -> io::Result<()> {
     let fields = search.weights.len();
     let mut sifted = Several {
-        sift: Sift::new(&words, part)?,
+        sift: Sift::new(&words, part, true)?,
         scores: vec![0.0; words.len()],
         most: vec![0.0; words.len()],
         is_in: vec![u64::MAX; words.len()],
@@ -219,7 +219,7 @@ impl Several<'_, '_> {
 
 /// Adds the documents of a part that have all words to a set with a bit for each document.
 pub(super) fn matching(part: &Part, words: &mut [Word<'_>], set: &mut [u64]) -> io::Result<()> {
-    let mut sift = Sift::new(words, part)?;
+    let mut sift = Sift::new(words, part, false)?;
     while let Some((base, mut found)) = sift.next(part, None) {
         for number in &sift.others {
             let Some(word) = words.get_mut(*number) else {

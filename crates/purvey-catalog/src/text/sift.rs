@@ -2,7 +2,7 @@
 
 use super::cursor::{Source, Word};
 use super::index::Part;
-use super::set::{Bits, EMPTY, FULL, Set, WINDOW, add, keep, window};
+use super::set::{Bits, EMPTY, FULL, Set, WINDOW, add, keep, put, window};
 use crate::search::Bitset;
 use std::io;
 use tantivy::TERMINATED;
@@ -22,7 +22,9 @@ pub(super) struct Sift<'q> {
 }
 
 impl<'q> Sift<'q> {
-    pub(super) fn new(words: &[Word<'q>], part: &Part) -> io::Result<Self> {
+    /// With what [`Fed`] tells of each field, or without, which takes less.
+    pub(super) fn new(words: &[Word<'q>], part: &Part, by_field: bool) -> io::Result<Self> {
+        let fields = if by_field { part.fields.len() } else { 0 };
         let mut order: Vec<usize> = (0..words.len()).collect();
         order.sort_by_key(|at| words.get(*at).map(|word| word.cost));
         let mut sift = Self {
@@ -42,7 +44,7 @@ impl<'q> Sift<'q> {
             if sift.fed.is_empty() {
                 most = word.cost.saturating_mul(FEED_FACTOR);
             }
-            sift.fed.push(Fed::open(number, word, part.fields.len())?);
+            sift.fed.push(Fed::open(number, word, fields)?);
         }
         Ok(sift)
     }
@@ -99,15 +101,21 @@ pub(super) struct Fed<'q> {
 }
 
 impl<'q> Fed<'q> {
+    /// Over so many fields; with none, nothing is told of fields.
     pub(super) fn open(number: usize, word: &Word<'q>, fields: usize) -> io::Result<Self> {
         let completed = word.completed.as_ref().map(|completed| completed.sets);
+        let sets = completed.filter(|_| fields > 0).map_or(0, <[Set]>::len);
+        let option = match fields {
+            0 => IndexRecordOption::Basic,
+            _ => IndexRecordOption::WithFreqs,
+        };
         Ok(Self {
             word: number,
-            feeds: feeds(word)?,
+            feeds: feeds(word, option)?,
             completed,
             forms: vec![EMPTY; fields],
             repeated: vec![EMPTY; fields],
-            completions: vec![EMPTY; completed.map_or(0, <[Set]>::len)],
+            completions: vec![EMPTY; sets],
         })
     }
 
@@ -121,7 +129,45 @@ impl<'q> Fed<'q> {
 
     /// Reads the window that begins at `base`, and keeps what is there.
     pub(super) fn sift(&mut self, base: u32, found: &mut Bits) {
-        let mut any = self.fill(base);
+        let any = match self.forms.is_empty() {
+            true => self.fill(base),
+            false => self.fill_by_field(base),
+        };
+        keep(found, &any);
+    }
+
+    /// Where any form or completion is in the window that begins at `base`.
+    fn fill(&mut self, base: u32) -> Bits {
+        let mut any = EMPTY;
+        for feed in &mut self.feeds {
+            feed.read(base, |docs, _| {
+                docs.iter().for_each(|doc| put(&mut any, *doc))
+            });
+        }
+        let sets = self.completed.unwrap_or_default();
+        sets.iter().for_each(|set| set.fill(base, &mut any));
+        any
+    }
+
+    /// As [`fill`](Self::fill), and notes what is in which field.
+    fn fill_by_field(&mut self, base: u32) -> Bits {
+        self.forms.fill(EMPTY);
+        self.repeated.fill(EMPTY);
+        for feed in &mut self.feeds {
+            let forms = self.forms.get_mut(feed.field);
+            if let (Some(forms), Some(repeated)) = (forms, self.repeated.get_mut(feed.field)) {
+                feed.read(base, |docs, freqs| {
+                    for (doc, frequency) in docs.iter().zip(freqs) {
+                        let at = doc % WINDOW;
+                        let word = at as usize / 64;
+                        forms[word] |= 1 << (at % 64);
+                        repeated[word] |= u64::from(*frequency > 1) << (at % 64);
+                    }
+                });
+            }
+        }
+        let mut any = EMPTY;
+        self.forms.iter().for_each(|forms| add(&mut any, forms));
         if let Some(sets) = self.completed {
             for (set, completions) in sets.iter().zip(&mut self.completions) {
                 *completions = EMPTY;
@@ -131,34 +177,19 @@ impl<'q> Fed<'q> {
         } else {
             self.completions.clear();
         }
-        keep(found, &any);
-    }
-
-    /// Reads where forms are in the window that begins at `base`; tells where any is.
-    fn fill(&mut self, base: u32) -> Bits {
-        self.forms.fill(EMPTY);
-        self.repeated.fill(EMPTY);
-        for feed in &mut self.feeds {
-            let forms = self.forms.get_mut(feed.field);
-            if let (Some(forms), Some(repeated)) = (forms, self.repeated.get_mut(feed.field)) {
-                feed.fill(base, forms, repeated);
-            }
-        }
-        let mut any = EMPTY;
-        self.forms.iter().for_each(|forms| add(&mut any, forms));
         any
     }
 }
 
 /// The documents of a word's forms; without forms whose documents have another form too.
-fn feeds(word: &Word<'_>) -> io::Result<Vec<Feed>> {
+fn feeds(word: &Word<'_>, option: IndexRecordOption) -> io::Result<Vec<Feed>> {
     let mut feeds = Vec::with_capacity(word.sources.len());
     for sources in word.sources.chunk_by(|a, b| a.number == b.number) {
         for (at, source) in sources.iter().enumerate() {
             // Forms come before their stems.
             let later = sources.get(at + 1..).unwrap_or_default();
             if !is_within_any(source, later)? {
-                feeds.push(Feed::open(source)?);
+                feeds.push(Feed::open(source, option)?);
             }
         }
     }
@@ -184,8 +215,7 @@ struct Feed {
 }
 
 impl Feed {
-    fn open(source: &Source<'_>) -> io::Result<Self> {
-        let option = IndexRecordOption::WithFreqs;
+    fn open(source: &Source<'_>, option: IndexRecordOption) -> io::Result<Self> {
         let inverted = &source.field.inverted;
         let block = inverted.read_block_postings_from_terminfo(&source.info, option)?;
         Ok(Self {
@@ -205,8 +235,8 @@ impl Feed {
         self.block.doc(self.at)
     }
 
-    /// Adds the documents of the window that begins at `base`.
-    fn fill(&mut self, base: u32, forms: &mut Bits, repeated: &mut Bits) {
+    /// Goes through the documents of the window that begins at `base`, some at a time, with how often each has the form where that is read.
+    fn read(&mut self, base: u32, mut take: impl FnMut(&[u32], &[u32])) {
         let end = base + WINDOW;
         let mut doc = self.seek(base);
         while doc < end {
@@ -218,13 +248,7 @@ impl Feed {
             } else {
                 docs.len()
             };
-            let here_docs = docs.get(..here).unwrap_or_default();
-            for (doc, frequency) in here_docs.iter().zip(freqs) {
-                let at = doc % WINDOW;
-                let word = at as usize / 64;
-                forms[word] |= 1 << (at % 64);
-                repeated[word] |= u64::from(*frequency > 1) << (at % 64);
-            }
+            take(docs.get(..here).unwrap_or_default(), freqs);
             if is_last {
                 self.at += here;
                 return;

@@ -76,8 +76,21 @@ impl Column {
         (value.scalar_type() == self.scalar_type()).then(|| self.find(&key))
     }
 
-    /// Whether a document is selected.
-    pub(crate) fn is_selected(&self, selection: &Selection, ordinal: u32) -> bool {
+    /// Removes from `set` what is not selected, looking at each of its documents.
+    pub(crate) fn keep_selected(&self, selection: &Selection, set: &mut Bitset) {
+        match (selection, self.starts()) {
+            // A number that wraps around is not below the length of the range.
+            (Selection::Range(Range { start, end }), None) => {
+                let (start, values) = (*start, end - start);
+                with_codes!(self.packed(), codes => {
+                    set.retain(|ordinal| codes[ordinal as usize].get().wrapping_sub(start) < values);
+                });
+            }
+            _ => set.retain(|ordinal| self.is_selected(selection, ordinal)),
+        }
+    }
+
+    fn is_selected(&self, selection: &Selection, ordinal: u32) -> bool {
         let mut codes = self.codes(ordinal);
         match selection {
             Selection::Nothing => false,
