@@ -141,7 +141,7 @@ impl<'q> Fed<'q> {
         let mut any = EMPTY;
         for feed in &mut self.feeds {
             feed.read(base, |docs, _| {
-                docs.iter().for_each(|doc| put(&mut any, *doc))
+                docs.iter().for_each(|doc| put(&mut any, *doc));
             });
         }
         let sets = self.completed.unwrap_or_default();
