@@ -78,6 +78,9 @@ impl Drop for Account {
         let path = self.target.as_ref().map_or("", |target| target.path());
         // Outside of any span: what one says is in the line already.
         match self.status {
+            Some(status @ 500..) => tracing::warn!(
+                target: ACCESS, parent: None::<tracing::span::Id>, request_id, method, path, status, bytes = self.bytes, milliseconds, "answered"
+            ),
             Some(status) => tracing::info!(
                 target: ACCESS, parent: None::<tracing::span::Id>, request_id, method, path, status, bytes = self.bytes, milliseconds, "answered"
             ),

@@ -120,7 +120,7 @@ settings! {
     /// Model providers: `[providers.NAME]` in the configuration file
     #[arg(skip)]
     providers: ProviderConfigs,
-    /// What is logged: off, error, warn, info, debug, trace, or directives such as purvey_server=debug [default: info]
+    /// What is logged: off, error, warn, info, debug, trace, or directives such as purvey_server=debug; info has a line for each request [default: info,purvey_server::access=warn]
     #[arg(long, value_name = "FILTER", env = "PURVEY_LOG")]
     log: String,
     /// How it is logged [default: text]
