@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 use interop::agents::{Documents, Form, Outcome, PAGE, data, text};
-use interop::load::Connection;
+use load::Connection;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, BufWriter, Write};

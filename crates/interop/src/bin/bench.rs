@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
-use interop::load::{Connection, Measured, run};
+use load::{Connection, Measured, run};
 use serde_json::Value;
 use std::error::Error;
 use std::fs;

@@ -1,4 +1,5 @@
 //! A small closed-loop load: each connection sends its next request when the answer to the last has arrived.
+#![forbid(unsafe_code)]
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +12,7 @@ pub type Targets<'a> = &'a [String];
 /// What a load measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Requests answered with 200, per second.
+    /// Requests answered as they should be, per second.
     pub rate: f64,
     /// Median of the time from first byte sent to last byte read.
     pub p50: Duration,
@@ -45,11 +46,35 @@ impl Connection {
     /// GETs `target` and returns the status and the body.
     ///
     /// # Errors
-    /// A broken connection, or an answer that is not HTTP/1.1 with a Content-Length.
+    /// As [`Self::send`].
     pub fn get(&mut self, target: &str) -> io::Result<(u16, &[u8])> {
-        let request = format!(
+        self.send(&format!(
             "GET {target} HTTP/1.1\r\nHost: localhost\r\nAccept: application/odp+json\r\n\r\n"
-        );
+        ))
+    }
+
+    /// Sends `method` with a JSON body and further header lines, each ended by CR LF; returns the status and the body.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn json(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &str,
+        body: &str,
+    ) -> io::Result<(u16, &[u8])> {
+        self.send(&format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+            body.len()
+        ))
+    }
+
+    /// Sends a whole request and returns the status and the body.
+    ///
+    /// # Errors
+    /// A broken connection, or an answer that is not HTTP/1.1 with a Content-Length.
+    pub fn send(&mut self, request: &str) -> io::Result<(u16, &[u8])> {
         self.stream.get_mut().write_all(request.as_bytes())?;
         let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let mut line = String::new();
@@ -80,7 +105,7 @@ impl Connection {
     }
 }
 
-/// Loads `address` over `connections` for `duration` after a warm-up of a fifth of it.
+/// Loads `address` with GETs over `connections` for `duration` after a warm-up of a fifth of it.
 ///
 /// # Errors
 /// The first connection error, or an answer other than 200.
@@ -90,11 +115,38 @@ pub fn run(
     connections: usize,
     duration: Duration,
 ) -> io::Result<Measured> {
+    run_with(
+        address,
+        connections,
+        duration,
+        |connection, worker, turn| {
+            let Some(target) = targets.get((worker * 7919 + turn) % targets.len().max(1)) else {
+                return Err(io::Error::other("nothing to ask for"));
+            };
+            let (status, body) = connection.get(target)?;
+            if status != 200 {
+                return Err(io::Error::other(format!("{target} answered {status}")));
+            }
+            Ok(body.len())
+        },
+    )
+}
+
+/// The same with requests of any kind: `ask` makes the `turn`-th of a connection (`worker`, from 0) and returns how long the answer's body is.
+///
+/// # Errors
+/// The first error of `ask`.
+pub fn run_with(
+    address: SocketAddr,
+    connections: usize,
+    duration: Duration,
+    ask: impl Fn(&mut Connection, usize, usize) -> io::Result<usize> + Sync,
+) -> io::Result<Measured> {
     let barrier = Barrier::new(connections);
     let results: Vec<io::Result<(Vec<Duration>, usize)>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..connections)
             .map(|worker| {
-                let barrier = &barrier;
+                let (barrier, ask) = (&barrier, &ask);
                 scope.spawn(move || {
                     let opened = Connection::open(address);
                     barrier.wait();
@@ -103,16 +155,12 @@ pub fn run(
                     let warm = duration / 5;
                     let mut times = Vec::new();
                     let mut size = 0;
-                    for target in targets.iter().cycle().skip(worker * 7919 % targets.len()) {
+                    for turn in 0.. {
                         let sent = Instant::now();
                         if sent.duration_since(begin) >= warm + duration {
                             break;
                         }
-                        let (status, body) = connection.get(target)?;
-                        if status != 200 {
-                            return Err(io::Error::other(format!("{target} answered {status}")));
-                        }
-                        size = body.len();
+                        size = ask(&mut connection, worker, turn)?;
                         if sent.duration_since(begin) >= warm {
                             times.push(sent.elapsed());
                         }
