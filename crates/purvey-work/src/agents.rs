@@ -279,12 +279,13 @@ pub(crate) fn list(
     Ok(page.listing(items, |agent: &Agent| agent.id))
 }
 
+/// What is an Offering of the catalog now.
+const OFFERED: &str = "published = 1 AND paused = 0 AND deleted_at IS NULL";
+
 /// Every agent that is an Offering of the catalog now: published and not paused.
 pub(crate) fn published(session: &mut dyn Session) -> Result<Vec<Agent>, Error> {
     let rows = session.query(
-        &format!(
-            "SELECT {COLUMNS} FROM agents WHERE published = 1 AND paused = 0 AND deleted_at IS NULL ORDER BY id"
-        ),
+        &format!("SELECT {COLUMNS} FROM agents WHERE {OFFERED} ORDER BY id"),
         &[],
     )?;
     rows.iter().map(read).collect()
@@ -293,7 +294,7 @@ pub(crate) fn published(session: &mut dyn Session) -> Result<Vec<Agent>, Error> 
 /// Every agent that is an Offering of the catalog now, with the number of the change that it is at.
 pub(crate) fn published_revisions(session: &mut dyn Session) -> Result<Vec<(AgentId, i64)>, Error> {
     let rows = session.query(
-        "SELECT id, revision FROM agents WHERE published = 1 AND paused = 0 AND deleted_at IS NULL ORDER BY id",
+        &format!("SELECT id, revision FROM agents WHERE {OFFERED} ORDER BY id"),
         &[],
     )?;
     rows.iter()

@@ -114,7 +114,7 @@ pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
     Manifest::parse(&text, base).map_err(|error| named(&error))
 }
 
-/// Without a line for each request: writing them takes a sixth to a fifth of what small answers could be given.
+/// Without a line for each request: writing them takes a seventh to a fifth of what small answers could be given.
 const LOG: &str = "info,purvey_server::access=warn";
 
 fn start_log(settings: &Settings) -> Result<(), Failure> {
