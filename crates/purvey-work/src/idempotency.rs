@@ -6,7 +6,7 @@
 use crate::{
     error::{Error, Fault, Place},
     id::WorkspaceId,
-    sql::{Param, Session},
+    sql::{Param, ROWS, Session, values},
 };
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
@@ -120,40 +120,40 @@ fn number_by_value(number: &Number, text: &mut String) {
     let _ = write!(text, "{significant}e{exponent}");
 }
 
-/// What starts with these keys named before in a workspace, by principal and key.
+/// What starts with these keys named before in their workspaces, by workspace, principal and key.
 ///
 /// # Errors
 /// Those of the store.
 pub(crate) fn named(
     session: &mut dyn Session,
-    workspace: WorkspaceId,
-    keys: &[&str],
-) -> Result<HashMap<(String, String), Named>, Error> {
-    let workspace = workspace.to_string();
+    keys: &[(WorkspaceId, &str)],
+) -> Result<HashMap<(WorkspaceId, String, String), Named>, Error> {
+    let texts: Vec<_> = keys
+        .iter()
+        .map(|(workspace, key)| (workspace.to_string(), *key))
+        .collect();
+    let rows: Vec<_> = texts
+        .iter()
+        .map(|(workspace, key)| [Param::Text(workspace), Param::Text(key)])
+        .collect();
     let mut found = HashMap::new();
-    for chunk in keys.chunks(64) {
-        // One statement for each power of two, not for each count: the last key fills the rest.
-        let slots = chunk.len().next_power_of_two();
-        let places: Vec<String> = (0..slots).map(|slot| format!("${}", slot + 2)).collect();
-        let mut params = vec![Param::Text(&workspace)];
-        params.extend((0..slots).map(|slot| {
-            let key = chunk.get(slot).or(chunk.last()).copied();
-            Param::Text(key.unwrap_or_default())
-        }));
+    for rows in rows.chunks(ROWS) {
+        let mut params = Vec::new();
+        let wanted = values(["", ""], rows, &mut params);
         let rows = session.query(
             &format!(
-                "SELECT principal, key, fingerprint, target_id FROM keys
-                 WHERE workspace_id = $1 AND kind = 'start' AND key IN ({})",
-                places.join(", ")
+                "SELECT k.workspace_id, k.principal, k.key, k.fingerprint, k.target_id
+                 FROM {wanted} AS w JOIN keys k ON k.workspace_id = w.column1 AND k.kind = 'start' AND k.key = w.column2"
             ),
             &params,
         )?;
         for row in rows {
             let named = Named {
-                fingerprint: row.bytes(2)?.to_vec(),
-                target: row.text(3)?.into(),
+                fingerprint: row.bytes(3)?.to_vec(),
+                target: row.text(4)?.into(),
             };
-            found.insert((row.text(0)?.into(), row.text(1)?.into()), named);
+            let key = (row.parsed(0)?, row.text(1)?.into(), row.text(2)?.into());
+            found.insert(key, named);
         }
     }
     Ok(found)

@@ -4,39 +4,15 @@ use super::{Budget, Used};
 use crate::{
     clock::{Cx, Day},
     error::{Error, LimitDetail},
-    id::RunId,
+    id::{RunId, WorkspaceId},
     sql::{Param, Row, Session},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
-const PLATFORM: &str = "platform";
+/// Most rows of one statement.
+const ROWS: usize = 32;
 
-/// What is spent and reserved on a day.
-pub(super) fn used(session: &mut dyn Session, day: Day, budget: &Budget) -> Result<Used, Error> {
-    let (workspace, owner) = (budget.workspace.to_string(), budget.owner.to_string());
-    let rows = session.query(
-        "SELECT scope, settled + reserved FROM ledger WHERE day = $1 AND scope IN ($2, $3, $4)",
-        &[
-            Param::Int(day.number()),
-            Param::Text(&workspace),
-            Param::Text(&owner),
-            Param::Text(PLATFORM),
-        ],
-    )?;
-    let mut used = Used::default();
-    for row in rows {
-        let scope = row.text(0)?;
-        let place = if scope == PLATFORM {
-            &mut used.platform
-        } else if scope == workspace {
-            &mut used.workspace
-        } else {
-            &mut used.owner
-        };
-        *place = row.int(1)?;
-    }
-    Ok(used)
-}
+pub(super) const PLATFORM: &str = "platform";
 
 /// Reserves the most that a call can cost, if no limit is met; the limit otherwise. A call reserved before by the same attempt stays so.
 ///
@@ -45,18 +21,18 @@ pub(super) fn used(session: &mut dyn Session, day: Day, budget: &Budget) -> Resu
 pub(crate) fn reserve(
     session: &mut dyn Session,
     cx: Cx<'_>,
-    budget: &Budget,
+    workspace: WorkspaceId,
     call: (RunId, u32, u32, u32),
     most_micros: i64,
 ) -> Result<Option<LimitDetail>, Error> {
     let day = cx.now.day();
     let (run, seq, number, attempt) = call;
-    let (workspace, owner) = (budget.workspace.to_string(), budget.owner.to_string());
+    let budget = Budget::load(session, day, workspace)?;
     if most_micros == 0 {
         // Nothing to hold back, so nothing to write; a limit that is met still stands in the way.
-        let used = used(session, day, budget)?;
-        return Ok(budget.judge(used, cx.now));
+        return Ok(budget.met(cx.now));
     }
+    let (workspace, owner) = (budget.workspace.to_string(), budget.owner.to_string());
     let made = session.execute(
         "INSERT INTO reservations (run_id, seq, call, attempt, day, workspace_id, owner_id, micros)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (run_id, seq, call) DO NOTHING",
@@ -75,22 +51,20 @@ pub(crate) fn reserve(
         return Ok(None);
     }
     let scopes = [workspace.as_str(), owner.as_str(), PLATFORM];
-    let mut before = [0; 3];
-    for (scope, before) in scopes.iter().zip(&mut before) {
-        *before = add(session, day, scope, 0, most_micros)? - most_micros;
-    }
-    let [workspace, owner, platform] = before;
+    let sums = |micros| scopes.map(|scope| (day, scope, (0, micros)));
+    // What others have used may have changed since it was read; from here on the rows are held.
+    let [workspace, owner, platform] = add(session, &sums(most_micros))?[..] else {
+        return Err(lost());
+    };
     let used = Used {
-        workspace,
-        owner,
-        platform,
+        workspace: workspace - most_micros,
+        owner: owner - most_micros,
+        platform: platform - most_micros,
     };
     let Some(limit) = budget.judge(used, cx.now) else {
         return Ok(None);
     };
-    for scope in scopes {
-        add(session, day, scope, 0, -most_micros)?;
-    }
+    add(session, &sums(-most_micros))?;
     session.execute(
         "DELETE FROM reservations WHERE run_id = $1 AND seq = $2 AND call = $3",
         &[
@@ -166,32 +140,65 @@ fn post(session: &mut dyn Session, taken: &[Row], micros: Option<i64>) -> Result
             sum.1 -= reserved;
         }
     }
-    for ((_, scope, day), (settled, reserved)) in sums {
-        add(session, Day::from_number(day), scope, settled, reserved)?;
+    let sums = sums.into_iter();
+    let sums: Vec<Sum<'_>> = sums
+        .map(|((_, scope, day), sum)| (Day::from_number(day), scope, sum))
+        .collect();
+    for sums in sums.chunks(ROWS) {
+        add(session, sums)?;
     }
     Ok(())
 }
 
-/// Adds to a row of the ledger; what it holds in all then.
-fn add(
-    session: &mut dyn Session,
-    day: Day,
-    scope: &str,
-    settled: i64,
-    reserved: i64,
-) -> Result<i64, Error> {
-    session
-        .row(
-            "INSERT INTO ledger (day, scope, settled, reserved) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (day, scope) DO UPDATE
-             SET settled = ledger.settled + excluded.settled, reserved = ledger.reserved + excluded.reserved
-             RETURNING settled + reserved",
-            &[
-                Param::Int(day.number()),
-                Param::Text(scope),
-                Param::Int(settled),
-                Param::Int(reserved),
-            ],
-        )?
-        .map_or(Ok(0), |row| row.int(0))
+/// A day, a scope, and what is added there to what is settled and reserved.
+type Sum<'a> = (Day, &'a str, (i64, i64));
+
+/// Adds to rows of the ledger, which are taken in the order given; what each holds in all then.
+fn add(session: &mut dyn Session, sums: &[Sum<'_>]) -> Result<Vec<i64>, Error> {
+    if sums.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = String::from("INSERT INTO ledger (day, scope, settled, reserved) VALUES ");
+    let mut params = Vec::with_capacity(sums.len() * 4);
+    for (day, scope, (settled, reserved)) in sums {
+        let at = params.len();
+        let comma = if at == 0 { "" } else { ", " };
+        let _ = write!(
+            sql,
+            "{comma}(${}, ${}, ${}, ${})",
+            at + 1,
+            at + 2,
+            at + 3,
+            at + 4
+        );
+        params.extend([
+            Param::Int(day.number()),
+            Param::Text(scope),
+            Param::Int(*settled),
+            Param::Int(*reserved),
+        ]);
+    }
+    sql.push_str(
+        " ON CONFLICT (day, scope) DO UPDATE
+         SET settled = ledger.settled + excluded.settled, reserved = ledger.reserved + excluded.reserved
+         RETURNING scope, day, settled + reserved",
+    );
+    let rows = session.query(&sql, &params)?;
+    // The rows of an answer come in no order that is promised.
+    sums.iter()
+        .map(|(day, scope, _)| {
+            for row in &rows {
+                if row.text(0)? == *scope && row.int(1)? == day.number() {
+                    return row.int(2);
+                }
+            }
+            Err(lost())
+        })
+        .collect()
+}
+
+fn lost() -> Error {
+    Error::Store {
+        detail: "a row of the ledger is lost".into(),
+    }
 }

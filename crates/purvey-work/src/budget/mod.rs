@@ -10,11 +10,11 @@ mod ledger;
 pub(crate) use ledger::{charge, reserve, settle};
 
 use crate::{
-    clock::{Cx, Timestamp},
+    clock::{Cx, Day, Timestamp},
     code::Code,
     error::{Error, LimitDetail, Refusal},
     id::{UserId, WorkspaceId},
-    sql::{Param, Session},
+    sql::{Param, ROWS, Row, Session, values},
 };
 
 /// Micro-cents of a cent.
@@ -39,6 +39,8 @@ pub(crate) struct Budget {
     pub(crate) stopped: bool,
     /// The owner joined by an invitation, shares no workspace with who invited them, and nobody has approved the account.
     pub(crate) needs_approval: bool,
+    /// What was spent and reserved today when this was read.
+    pub(crate) used: Used,
 }
 
 /// What is spent and reserved on a day, in micro-cents.
@@ -50,32 +52,70 @@ pub(crate) struct Used {
 }
 
 impl Budget {
-    /// The budget of a workspace as it stands.
+    /// The budgets of workspaces as they stand on a day.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such workspace.
-    pub(crate) fn load(session: &mut dyn Session, workspace: WorkspaceId) -> Result<Self, Error> {
-        let row = session
-            .row(
-                "SELECT w.owner_id, w.daily_cost_cents, l.allowance_daily_cents, l.platform_daily_cents, l.budget_stop,
-                    CAST(CASE WHEN u.approved = 0 AND u.invited_by IS NOT NULL AND NOT EXISTS (
-                        SELECT 1 FROM members mine JOIN members theirs ON theirs.workspace_id = mine.workspace_id
-                        WHERE mine.user_id = u.id AND theirs.user_id = u.invited_by) THEN 1 ELSE 0 END AS BIGINT)
-                 FROM workspaces w JOIN users u ON u.id = w.owner_id JOIN limits l ON l.id = 1 WHERE w.id = $1",
-                &[Param::Text(&workspace.to_string())],
-            )?
-            .ok_or_else(|| Error::Store {
-                detail: format!("workspace {workspace} of a run is gone"),
-            })?;
+    /// [`Error::Store`] when one of the workspaces is not there.
+    pub(crate) fn load_all(
+        session: &mut dyn Session,
+        day: Day,
+        workspaces: &[WorkspaceId],
+    ) -> Result<Vec<Self>, Error> {
+        let texts: Vec<String> = workspaces.iter().map(ToString::to_string).collect();
+        let rows: Vec<_> = texts.iter().map(|text| [Param::Text(text)]).collect();
+        let mut budgets = Vec::with_capacity(workspaces.len());
+        for rows in rows.chunks(ROWS) {
+            let mut params = vec![Param::Int(day.number()), Param::Text(ledger::PLATFORM)];
+            let wanted = values([""], rows, &mut params);
+            let rows = session.query(
+                &format!(
+                    "SELECT w.owner_id, w.daily_cost_cents, l.allowance_daily_cents, l.platform_daily_cents, l.budget_stop,
+                        CAST(CASE WHEN u.approved = 0 AND u.invited_by IS NOT NULL AND NOT EXISTS (
+                            SELECT 1 FROM members mine JOIN members theirs ON theirs.workspace_id = mine.workspace_id
+                            WHERE mine.user_id = u.id AND theirs.user_id = u.invited_by) THEN 1 ELSE 0 END AS BIGINT),
+                        (SELECT settled + reserved FROM ledger WHERE day = $1 AND scope = w.id),
+                        (SELECT settled + reserved FROM ledger WHERE day = $1 AND scope = w.owner_id),
+                        (SELECT settled + reserved FROM ledger WHERE day = $1 AND scope = $2), w.id
+                     FROM workspaces w JOIN users u ON u.id = w.owner_id JOIN limits l ON l.id = 1 WHERE w.id IN {wanted}"
+                ),
+                &params,
+            )?;
+            for row in rows {
+                budgets.push(Self::read(&row)?);
+            }
+        }
+        match budgets.len() == workspaces.len() {
+            true => Ok(budgets),
+            false => Err(gone()),
+        }
+    }
+
+    fn load(session: &mut dyn Session, day: Day, workspace: WorkspaceId) -> Result<Self, Error> {
+        Self::load_all(session, day, &[workspace])?
+            .pop()
+            .ok_or_else(gone)
+    }
+
+    fn read(row: &Row) -> Result<Self, Error> {
         Ok(Self {
-            workspace,
+            workspace: row.parsed(9)?,
             owner: row.parsed(0)?,
             cost_cents: row.opt_int(1)?,
             allowance_cents: row.opt_int(2)?,
             platform_cents: row.opt_int(3)?,
             stopped: row.int(4)? != 0,
             needs_approval: row.int(5)? != 0,
+            used: Used {
+                workspace: row.opt_int(6)?.unwrap_or(0),
+                owner: row.opt_int(7)?.unwrap_or(0),
+                platform: row.opt_int(8)?.unwrap_or(0),
+            },
         })
+    }
+
+    /// Which limit stands in the way now, by what was used when this was read.
+    pub(crate) fn met(&self, now: Timestamp) -> Option<LimitDetail> {
+        self.judge(self.used, now)
     }
 
     /// Which limit stands in the way, if one does.
@@ -104,6 +144,12 @@ impl Budget {
     }
 }
 
+fn gone() -> Error {
+    Error::Store {
+        detail: "the workspace of a run is gone".into(),
+    }
+}
+
 /// Which limit stands in the way of a workspace's runs now, if one does.
 ///
 /// # Errors
@@ -113,9 +159,8 @@ pub(crate) fn met(
     cx: Cx<'_>,
     workspace: WorkspaceId,
 ) -> Result<Option<LimitDetail>, Error> {
-    let budget = Budget::load(session, workspace)?;
-    let used = ledger::used(session, cx.now.day(), &budget)?;
-    Ok(budget.judge(used, cx.now))
+    let budget = Budget::load(session, cx.now.day(), workspace)?;
+    Ok(budget.met(cx.now))
 }
 
 /// The refusal of a start that met a limit: without a time to try again, since waiting a little does not help.

@@ -167,14 +167,14 @@ impl Step<'_> {
     /// Begins the step with its first call, and reserves what a call can cost.
     async fn begin(&self, number: u32) -> Result<Begun, Error> {
         let lease = self.claim.lease.clone();
-        let (seq, call, most) = (self.seq, self.call(number), self.most);
+        let (call, most) = (self.call(number), self.most);
         let model = self.claim.definition.model.clone();
         let begin = move |session: &mut dyn crate::sql::Session, cx: crate::clock::Cx<'_>| {
-            if number == 1 {
-                let name = Some(model.as_str()).filter(|name| !name.is_empty());
-                runs::begin_step(session, cx, &lease, seq, StepKind::Provider, name)?;
+            if number > 1 {
+                return runs::begin_call(session, cx, &lease, call, most);
             }
-            runs::begin_call(session, cx, &lease, call, most)
+            let name = Some(model.as_str()).filter(|name| !name.is_empty());
+            runs::begin(session, cx, &lease, call, name, most)
         };
         self.node.persist(self.claim.lease.workspace, begin).await
     }
@@ -222,10 +222,6 @@ impl Step<'_> {
         let (seq, call, micros) = (self.seq, self.call(number), prices.micros(usage));
         self.node
             .persist(self.claim.lease.workspace, move |session, cx| {
-                if outcome.is_some() {
-                    runs::hold_workspace(session, &lease)?;
-                }
-                runs::settle_call(session, &lease, call, micros)?;
                 let done = StepDone {
                     seq,
                     request: None,
@@ -233,11 +229,7 @@ impl Step<'_> {
                     input_tokens: usage.input_tokens,
                     output_tokens: usage.output_tokens,
                 };
-                runs::checkpoint(session, cx, &lease, &done)?;
-                if let Some(outcome) = &outcome {
-                    runs::finish(session, cx, &lease, outcome)?;
-                }
-                Ok(())
+                runs::keep(session, cx, &lease, (call, micros), &done, outcome.as_ref())
             })
             .await?;
         Ok(match ends {

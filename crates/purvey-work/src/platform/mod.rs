@@ -12,10 +12,16 @@ use crate::{
     access::Principal,
     clock::{Chance, Clock, Cx, SystemChance, SystemClock},
     error::Error,
+    id::{AgentId, WorkspaceId},
     identity::tokens,
-    sql::{Session, Store},
+    runs::{Admission, Start, admit},
+    sql::{Gate, Session, Store},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 pub use administration::Bootstrapped;
 pub use runs::{RunFilter, Started, Watched};
@@ -30,6 +36,10 @@ struct Inner {
     clock: Arc<dyn Clock>,
     chance: Arc<dyn Chance>,
     providers: BTreeSet<String>,
+    /// Where starts gather.
+    starts: Gate<Start, Admission>,
+    /// The workspaces of agents, which never change.
+    homes: Mutex<HashMap<AgentId, WorkspaceId>>,
 }
 
 /// What a [`Platform`] is made of besides its store.
@@ -63,11 +73,23 @@ impl Platform {
             chance,
             providers,
         } = options;
+        let starts = {
+            let (clock, chance) = (clock.clone(), chance.clone());
+            Gate::new(store.clone(), move |session, starts| {
+                let cx = Cx {
+                    now: clock.now(),
+                    chance: &*chance,
+                };
+                admit(session, cx, starts)
+            })
+        };
         Self(Arc::new(Inner {
             store,
             clock,
             chance,
             providers,
+            starts,
+            homes: Mutex::default(),
         }))
     }
 

@@ -21,6 +21,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 /// Artifacts that one run may read, at most.
 const ARTIFACTS: usize = 100;
+/// Agents whose workspaces are remembered, at most.
+const HOMES: usize = 65_536;
 /// Events taken at once.
 const EVENTS: usize = 100;
 /// Runs forgotten in one transaction.
@@ -101,17 +103,6 @@ pub(super) fn key(text: Option<&str>, target: &str, body: &Value) -> Result<Opti
         .map_err(|fault| Refusal::invalid(vec![fault]).into())
 }
 
-/// The one answer to one start.
-pub(super) fn admit_one(
-    session: &mut dyn Session,
-    cx: crate::clock::Cx<'_>,
-    start: Start,
-) -> Result<Admission, Error> {
-    runs::admit(session, cx, &[start])?
-        .pop()
-        .unwrap_or_else(|| Err(Code::ServerError.into()))
-}
-
 impl Platform {
     /// `POST /v1/agents/{id}/runs`.
     ///
@@ -146,22 +137,37 @@ impl Platform {
             artifacts: artifacts.unwrap_or_default(),
             key,
         };
-        let lane = self
-            .read(move |session, _| agents::workspace_of(session, id))
-            .await?
-            .ok_or(Code::NotFound)?;
-        let inner = Arc::clone(&self.0);
-        let admission = self
-            .0
-            .store
-            .write_in(&lane.to_string(), move |session| {
-                admit_one(session, inner.cx(), start.clone())
-            })
-            .await?;
+        let admission = self.admit(self.home(id).await?, start).await?;
         Ok(Started {
             run: admission.run,
             replayed: admission.replayed,
         })
+    }
+
+    /// The workspace of an agent, deleted or not.
+    async fn home(&self, agent: AgentId) -> Result<WorkspaceId, Error> {
+        if let Some(home) = self.0.homes.lock().get(&agent) {
+            return Ok(*home);
+        }
+        let home = self
+            .read(move |session, _| agents::workspace_of(session, agent))
+            .await?
+            .ok_or(Code::NotFound)?;
+        let mut homes = self.0.homes.lock();
+        if homes.len() >= HOMES {
+            homes.clear();
+        }
+        homes.insert(agent, home);
+        Ok(home)
+    }
+
+    /// Judges a start, together with others of its workspace that come at this moment.
+    pub(super) async fn admit(
+        &self,
+        workspace: WorkspaceId,
+        start: Start,
+    ) -> Result<Admission, Error> {
+        self.0.starts.ask(&workspace.to_string(), start).await
     }
 
     /// `GET /v1/runs/{id}`; with a wait, as soon as the run has ended, or at the latest after it.

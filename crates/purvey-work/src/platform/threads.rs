@@ -1,6 +1,6 @@
 //! Threads and their turns.
 
-use super::{Platform, runs::admit_one};
+use super::Platform;
 use crate::{
     access::Principal,
     code::Code,
@@ -11,7 +11,6 @@ use crate::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::Arc;
 
 /// A request to a thread that was accepted, now or before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,14 +102,7 @@ impl Platform {
             }
             Err(error) => return Err(error),
         };
-        let inner = Arc::clone(&self.0);
-        let admission = self
-            .0
-            .store
-            .write_in(&lane.to_string(), move |session| {
-                admit_one(session, inner.cx(), start.clone())
-            })
-            .await?;
+        let admission = self.admit(lane, start).await?;
         let turn = admission.turn.ok_or_else(|| Error::Store {
             detail: "a turn was admitted without being kept".into(),
         })?;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     access::{Action, Principal},
-    budget,
+    budget::{self, Budget},
     clock::{Cx, Timestamp},
     code::Code,
     contract,
@@ -22,7 +22,7 @@ use crate::{
     sql::{Param, Session},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     rc::Rc,
     time::Duration,
 };
@@ -38,10 +38,7 @@ pub(crate) fn admit(
     starts: &[Start],
 ) -> Result<Vec<Result<Admission, Error>>, Error> {
     let mut batch = Batch::default();
-    let mut aims = Vec::with_capacity(starts.len());
-    for start in starts {
-        aims.push(batch.aim(session, start)?);
-    }
+    let aims = batch.aims(session, starts)?;
     batch.open(session, cx, starts, &aims)?;
     let mut verdicts = Vec::with_capacity(starts.len());
     for (start, aim) in starts.iter().zip(aims) {
@@ -56,9 +53,10 @@ pub(crate) fn admit(
         }
     }
     insert::all(session, cx, &batch.admitted)?;
-    for desk in batch.desks.values_mut() {
-        desk.slots.save(session)?;
-    }
+    Slots::save_all(
+        session,
+        batch.desks.values_mut().map(|desk| &mut desk.slots),
+    )?;
     if batch
         .admitted
         .iter()
@@ -121,9 +119,8 @@ struct Desk {
     slots: Slots,
     /// Whether a run waits for a slot: then none may go before it.
     waits: bool,
-    /// The limit of spending that is met, once it has been asked for.
-    limit: Option<Option<LimitDetail>>,
-    named: HashMap<(String, String), Named>,
+    /// The limit of spending that is met.
+    limit: Option<LimitDetail>,
     /// How long to wait for a place in the queue, once it has been asked for.
     wait: Option<Duration>,
 }
@@ -131,34 +128,54 @@ struct Desk {
 /// Everything that is known while a batch is judged; each fact is read once.
 #[derive(Default)]
 struct Batch {
-    agents: HashMap<AgentId, Option<Rc<AgentFacts>>>,
-    users: HashMap<(WorkspaceId, UserId), Option<UserFacts>>,
+    agents: HashMap<AgentId, Rc<AgentFacts>>,
+    users: HashMap<(WorkspaceId, UserId), UserFacts>,
     threads: HashMap<ThreadId, ThreadFacts>,
+    named: HashMap<(WorkspaceId, String, String), Named>,
     desks: BTreeMap<WorkspaceId, Desk>,
     admitted: Vec<Admitted>,
 }
 
 impl Batch {
-    /// Finds what a start aims at; nothing when any of it is absent, or lies in another organization.
-    fn aim(&mut self, session: &mut dyn Session, start: &Start) -> Result<Option<Aim>, Error> {
-        let (agent, thread) = match start.target {
-            Target::Agent(agent) => (agent, None),
-            Target::Thread(thread) | Target::Turn(thread, _) => {
-                match facts::thread(session, thread)? {
-                    None => return Ok(None),
-                    Some(facts) => (facts.agent, Some(thread)),
+    /// Finds what starts aim at; nothing when any of it is absent, or lies in another organization.
+    fn aims(
+        &mut self,
+        session: &mut dyn Session,
+        starts: &[Start],
+    ) -> Result<Vec<Option<Aim>>, Error> {
+        let mut targets = Vec::with_capacity(starts.len());
+        for start in starts {
+            targets.push(match start.target {
+                Target::Agent(agent) => Some((agent, None)),
+                Target::Thread(thread) | Target::Turn(thread, _) => {
+                    facts::thread(session, thread)?.map(|facts| (facts.agent, Some(thread)))
                 }
-            }
+            });
+        }
+        let agents: BTreeSet<_> = targets.iter().flatten().map(|(agent, _)| *agent).collect();
+        let agents: Vec<_> = agents.into_iter().collect();
+        let agents = facts::agents(session, &agents)?.into_iter();
+        self.agents = agents.map(|agent| (agent.id, Rc::new(agent))).collect();
+        starts
+            .iter()
+            .zip(targets)
+            .map(|(start, target)| match target {
+                None => Ok(None),
+                Some((agent, thread)) => self.aim(session, start, agent, thread),
+            })
+            .collect()
+    }
+
+    fn aim(
+        &self,
+        session: &mut dyn Session,
+        start: &Start,
+        agent: AgentId,
+        thread: Option<ThreadId>,
+    ) -> Result<Option<Aim>, Error> {
+        let Some(agent) = self.agents.get(&agent) else {
+            return Ok(None);
         };
-        let agent = match self.agents.get(&agent) {
-            Some(known) => known.clone(),
-            None => {
-                let found = facts::agent(session, agent)?.map(Rc::new);
-                self.agents.insert(agent, found.clone());
-                found
-            }
-        };
-        let Some(agent) = agent else { return Ok(None) };
         let (user, trigger) = match &start.by {
             By::User(actor) => {
                 let caller = Principal::User(actor.clone());
@@ -174,14 +191,14 @@ impl Batch {
             },
         };
         Ok(Some(Aim {
-            agent,
+            agent: Rc::clone(agent),
             thread,
             trigger,
             user,
         }))
     }
 
-    /// Holds the workspaces that are aimed at, in the order of their identifiers, and finds what the keys named before.
+    /// Holds the workspaces that are aimed at, in the order of their identifiers, and finds who starts and what the keys named before.
     fn open(
         &mut self,
         session: &mut dyn Session,
@@ -189,26 +206,40 @@ impl Batch {
         starts: &[Start],
         aims: &[Option<Aim>],
     ) -> Result<(), Error> {
-        let mut keys = BTreeMap::<WorkspaceId, Vec<&str>>::new();
+        let mut workspaces = BTreeSet::new();
+        let mut users = BTreeSet::new();
+        let mut keys = Vec::new();
         for (start, aim) in starts.iter().zip(aims) {
             if let Some(aim) = aim {
-                let keys = keys.entry(aim.agent.workspace).or_default();
-                keys.extend(start.key.as_ref().map(|key| key.text.as_str()));
+                let workspace = aim.agent.workspace;
+                workspaces.insert(workspace);
+                users.insert((workspace, aim.user));
+                keys.extend(start.key.iter().map(|key| (workspace, key.text.as_str())));
             }
         }
-        for (workspace, keys) in keys {
-            let mut slots = Slots::of(session, workspace)?;
+        let workspaces: Vec<_> = workspaces.into_iter().collect();
+        for mut slots in Slots::hold_all(session, &workspaces)? {
             promote(session, cx, &mut slots)?;
             let waits = slots.has_room() && someone_waits(session, &slots)?;
             let desk = Desk {
                 waits,
                 slots,
                 limit: None,
-                named: idempotency::named(session, workspace, &keys)?,
                 wait: None,
             };
-            self.desks.insert(workspace, desk);
+            self.desks.insert(desk.slots.workspace, desk);
         }
+        for budget in Budget::load_all(session, cx.now.day(), &workspaces)? {
+            if let Some(desk) = self.desks.get_mut(&budget.workspace) {
+                desk.limit = budget.met(cx.now);
+            }
+        }
+        let users: Vec<_> = users.into_iter().collect();
+        let users = facts::users(session, &users)?.into_iter();
+        self.users = users
+            .map(|(workspace, user)| ((workspace, user.id), user))
+            .collect();
+        self.named = idempotency::named(session, &keys)?;
         Ok(())
     }
 
@@ -221,17 +252,19 @@ impl Batch {
     ) -> Result<Verdict, Error> {
         let agent = &aim.agent;
         let workspace = agent.workspace;
-        self.permit(session, start, aim)?;
+        self.permit(start, aim)?;
 
         let desk = self.desks.get_mut(&workspace).ok_or_else(|| Error::Store {
             detail: format!("{workspace} of a start is not held"),
         })?;
-        let named = start
-            .key
-            .as_ref()
-            .map(|key| ((start.by.text(), key.text.clone()), key.fingerprint));
+        let named = start.key.as_ref().map(|key| {
+            (
+                (workspace, start.by.text(), key.text.clone()),
+                key.fingerprint,
+            )
+        });
         if let Some((key, fingerprint)) = &named
-            && let Some(before) = desk.named.get(key)
+            && let Some(before) = self.named.get(key)
         {
             if before.fingerprint != fingerprint {
                 return Err(Code::KeyReused.into());
@@ -260,11 +293,7 @@ impl Batch {
         let trigger = aim.trigger.map(|(_, trigger)| trigger);
         in_order(agent, thread.map(|(_, thread)| thread.state), trigger)?;
 
-        let limit = match &desk.limit {
-            Some(known) => known,
-            None => desk.limit.insert(budget::met(session, cx, workspace)?),
-        };
-        if let Some(limit) = limit {
+        if let Some(limit) = &desk.limit {
             return Err(budget::refusal(limit).into());
         }
 
@@ -321,23 +350,15 @@ impl Batch {
                 fingerprint: fingerprint.to_vec(),
                 target: admitted.run.id.to_string(),
             };
-            desk.named.insert(key, named);
+            self.named.insert(key, named);
         }
         self.admitted.push(admitted);
         Ok(Verdict::Admitted)
     }
 
     /// 403: scope, state and role, visibility.
-    fn permit(&mut self, session: &mut dyn Session, start: &Start, aim: &Aim) -> Result<(), Error> {
-        let workspace = aim.agent.workspace;
-        let user = match self.users.get(&(workspace, aim.user)) {
-            Some(known) => *known,
-            None => {
-                let found = facts::user(session, workspace, aim.user)?;
-                self.users.insert((workspace, aim.user), found);
-                found
-            }
-        };
+    fn permit(&self, start: &Start, aim: &Aim) -> Result<(), Error> {
+        let user = self.users.get(&(aim.agent.workspace, aim.user));
         let user = user.ok_or(Code::PermissionRole)?;
         let action = match start.target {
             Target::Agent(_) => Action::RunStart,
@@ -351,7 +372,7 @@ impl Batch {
         } else {
             action.permits(user.state, user.role, false)?;
         }
-        if !aim.agent.is_visible_to(&user) {
+        if !aim.agent.is_visible_to(user) {
             return Err(Code::PermissionVisibility.into());
         }
         Ok(())

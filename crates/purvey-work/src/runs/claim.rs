@@ -164,12 +164,8 @@ fn take(
         ],
     )?;
     if status == RunStatus::Paused {
-        event::record(
-            session,
-            cx,
-            run,
-            &Happened::Status(RunStatus::Running, None),
-        )?;
+        let running = Happened::Status(RunStatus::Running, None);
+        event::record(session, cx, run, &[running])?;
     }
     let steps = if attempt == 1 {
         Vec::new()

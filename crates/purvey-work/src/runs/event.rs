@@ -10,6 +10,7 @@ use crate::{
     sql::{Param, Session},
 };
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
 /// What happened to a run. Only what changed is kept; the run or step itself is read when the event is.
 pub(super) enum Happened<'a> {
@@ -36,38 +37,55 @@ pub(super) struct StepChange {
     pub(super) state: StepState,
 }
 
-/// Keeps an event and wakes who watches the run.
+impl Happened<'_> {
+    /// The kind and the data that are kept.
+    fn kept(&self) -> Result<(&'static str, String), Error> {
+        Ok(match *self {
+            Happened::Status(status, limit) => {
+                let limit_detail = limit.cloned();
+                let error_code = limit.map(|limit| limit.code);
+                let change = StatusChange {
+                    status,
+                    error_code,
+                    limit_detail,
+                };
+                ("status", json(&change)?)
+            }
+            Happened::Step(seq, state) => ("step", json(&StepChange { seq, state })?),
+            Happened::Output => ("output", "{}".into()),
+        })
+    }
+}
+
+/// Keeps events in their order and wakes who watches the run.
 pub(super) fn record(
     session: &mut dyn Session,
     cx: Cx<'_>,
     run: RunId,
-    happened: &Happened<'_>,
+    happened: &[Happened<'_>],
 ) -> Result<(), Error> {
-    let (kind, data) = match *happened {
-        Happened::Status(status, limit) => {
-            let limit_detail = limit.cloned();
-            let error_code = limit.map(|limit| limit.code);
-            let change = StatusChange {
-                status,
-                error_code,
-                limit_detail,
-            };
-            ("status", json(&change)?)
-        }
-        Happened::Step(seq, state) => ("step", json(&StepChange { seq, state })?),
-        Happened::Output => ("output", "{}".into()),
-    };
     let run = run.to_string();
-    session.execute(
+    let kept = happened
+        .iter()
+        .map(Happened::kept)
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut sql = String::from(
         "INSERT INTO events (run_id, seq, kind, data, at)
-         SELECT $1, COALESCE(MAX(seq), 0) + 1, $2, $3, CAST($4 AS BIGINT) FROM events WHERE run_id = $1",
-        &[
-            Param::Text(&run),
-            Param::Text(kind),
-            Param::Text(&data),
-            Param::Int(cx.now.millis()),
-        ],
-    )?;
+         SELECT $1, last.seq + new.column1, new.column2, new.column3, CAST($2 AS BIGINT)
+         FROM (SELECT COALESCE(MAX(seq), 0) AS seq FROM events WHERE run_id = $1) AS last, (VALUES ",
+    );
+    let mut params = vec![Param::Text(&run), Param::Int(cx.now.millis())];
+    for (index, (kind, data)) in kept.iter().enumerate() {
+        let (comma, kind_at, data_at) = (
+            if index == 0 { "" } else { ", " },
+            params.len() + 1,
+            params.len() + 2,
+        );
+        let _ = write!(sql, "{comma}({}, ${kind_at}, ${data_at})", index + 1);
+        params.extend([Param::Text(kind), Param::Text(data)]);
+    }
+    sql.push_str(") AS new");
+    session.execute(&sql, &params)?;
     session.notify(&run)
 }
 

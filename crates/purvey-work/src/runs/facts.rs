@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     id::{AgentId, OrganizationId, ThreadId, TriggerId, UserId, WorkspaceId},
     model::{Definition, Role, ThreadState, UserState, Visibility},
-    sql::{Param, Session},
+    sql::{Param, ROWS, Session, values},
 };
 
 /// An agent as a start sees it.
@@ -46,54 +46,78 @@ pub(super) struct TriggerFacts {
     pub(super) enabled: bool,
 }
 
-pub(super) fn agent(
+/// Those of these agents that are there.
+pub(super) fn agents(
     session: &mut dyn Session,
-    agent: AgentId,
-) -> Result<Option<AgentFacts>, Error> {
-    let row = session.row(
-        "SELECT organization_id, workspace_id, owner_id, definition, visibility, shared_with, paused FROM agents
-         WHERE id = $1 AND deleted_at IS NULL",
-        &[Param::Text(&agent.to_string())],
-    )?;
-    row.map(|row| {
-        let missing = || Error::Store {
-            detail: format!("{agent} lacks its definition"),
-        };
-        Ok(AgentFacts {
-            id: agent,
-            organization: row.parsed(0)?,
-            workspace: row.parsed(1)?,
-            owner: row.parsed(2)?,
-            definition: row.json(3)?.ok_or_else(missing)?,
-            definition_text: row.text(3)?.into(),
-            visibility: row.parsed(4)?,
-            shared_with: row.json(5)?.unwrap_or_default(),
-            paused: row.int(6)? != 0,
-        })
-    })
-    .transpose()
+    agents: &[AgentId],
+) -> Result<Vec<AgentFacts>, Error> {
+    let texts: Vec<String> = agents.iter().map(ToString::to_string).collect();
+    let rows: Vec<_> = texts.iter().map(|text| [Param::Text(text)]).collect();
+    let mut found = Vec::with_capacity(agents.len());
+    for rows in rows.chunks(ROWS) {
+        let mut params = Vec::new();
+        let wanted = values([""], rows, &mut params);
+        let rows = session.query(
+            &format!(
+                "SELECT organization_id, workspace_id, owner_id, definition, visibility, shared_with, paused, id FROM agents
+                 WHERE id IN {wanted} AND deleted_at IS NULL"
+            ),
+            &params,
+        )?;
+        for row in rows {
+            let missing = || Error::Store {
+                detail: "an agent lacks its definition".into(),
+            };
+            found.push(AgentFacts {
+                id: row.parsed(7)?,
+                organization: row.parsed(0)?,
+                workspace: row.parsed(1)?,
+                owner: row.parsed(2)?,
+                definition: row.json(3)?.ok_or_else(missing)?,
+                definition_text: row.text(3)?.into(),
+                visibility: row.parsed(4)?,
+                shared_with: row.json(5)?.unwrap_or_default(),
+                paused: row.int(6)? != 0,
+            });
+        }
+    }
+    Ok(found)
 }
 
-pub(super) fn user(
+/// Those of these users that are there, each as a workspace sees them.
+pub(super) fn users(
     session: &mut dyn Session,
-    workspace: WorkspaceId,
-    user: UserId,
-) -> Result<Option<UserFacts>, Error> {
-    let row = session.row(
-        "SELECT u.state, m.role FROM users u LEFT JOIN members m ON m.user_id = u.id AND m.workspace_id = $2 WHERE u.id = $1",
-        &[
-            Param::Text(&user.to_string()),
-            Param::Text(&workspace.to_string()),
-        ],
-    )?;
-    row.map(|row| {
-        Ok(UserFacts {
-            id: user,
-            state: row.parsed(0)?,
-            role: row.opt_text(1)?.map(|_| row.parsed(1)).transpose()?,
-        })
-    })
-    .transpose()
+    users: &[(WorkspaceId, UserId)],
+) -> Result<Vec<(WorkspaceId, UserFacts)>, Error> {
+    let texts: Vec<_> = users
+        .iter()
+        .map(|(workspace, user)| (workspace.to_string(), user.to_string()))
+        .collect();
+    let rows: Vec<_> = texts
+        .iter()
+        .map(|(workspace, user)| [Param::Text(workspace), Param::Text(user)])
+        .collect();
+    let mut found = Vec::with_capacity(users.len());
+    for rows in rows.chunks(ROWS) {
+        let mut params = Vec::new();
+        let wanted = values(["", ""], rows, &mut params);
+        let rows = session.query(
+            &format!(
+                "SELECT w.column1, u.id, u.state, m.role FROM {wanted} AS w JOIN users u ON u.id = w.column2
+                 LEFT JOIN members m ON m.user_id = w.column2 AND m.workspace_id = w.column1"
+            ),
+            &params,
+        )?;
+        for row in rows {
+            let facts = UserFacts {
+                id: row.parsed(1)?,
+                state: row.parsed(2)?,
+                role: row.opt_parsed(3)?,
+            };
+            found.push((row.parsed(0)?, facts));
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn thread(

@@ -52,7 +52,7 @@ pub(crate) fn finish(
 ) -> Result<RunStatus, Error> {
     let mut slots = Slots::of(session, lease.workspace)?;
     let live = Live::leased(session, lease)?;
-    end(session, cx, &mut slots, &live, outcome)?;
+    end(session, cx, &mut slots, &live, outcome, None)?;
     promote(session, cx, &mut slots)?;
     slots.save(session)?;
     Ok(outcome.status())
@@ -85,13 +85,14 @@ impl Outcome {
     }
 }
 
-/// Ends a run whose row and workspace the caller holds; the caller promotes and saves.
+/// Ends a run whose row and workspace the caller holds, after what else has happened to it; the caller promotes and saves.
 pub(super) fn end(
     session: &mut dyn Session,
     cx: Cx<'_>,
     slots: &mut Slots,
     live: &Live,
     outcome: &Outcome,
+    before: Option<Happened<'_>>,
 ) -> Result<(), Error> {
     let status = outcome.status();
     let id = live.id.to_string();
@@ -158,10 +159,10 @@ pub(super) fn end(
         &[Param::Text(&live.agent.to_string())],
     )?;
     answer_turn(session, live, status, code)?;
-    if output.is_some() {
-        event::record(session, cx, live.id, &Happened::Output)?;
-    }
-    event::record(session, cx, live.id, &Happened::Status(status, None))
+    let made = output.map(|_| Happened::Output);
+    let ended = Happened::Status(status, None);
+    let happened: Vec<_> = before.into_iter().chain(made).chain([ended]).collect();
+    event::record(session, cx, live.id, &happened)
 }
 
 /// Tells the run's turn what became of it, and lets the next turn of the thread go on.

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     id::{RunId, ThreadId, TriggerId, TurnId, UserId},
     model::{Run, RunStatus, Turn, TurnState, VerificationStatus, WaitingFor, WaitingReason},
-    sql::{Param, Session},
+    sql::{Param, ROWS, Session, values},
 };
 use std::{collections::BTreeMap, fmt::Write as _, rc::Rc};
 
@@ -212,13 +212,22 @@ pub(super) fn all(
         &keys,
     )?;
     rows(session, "events (run_id, seq, kind, data, at)", 5, &events)?;
-    for (agent, count) in unfinished {
+    let unfinished: Vec<_> = unfinished
+        .into_iter()
+        .map(|(agent, count)| [Param::Text(agent), Param::Int(count)])
+        .collect();
+    for more in unfinished.chunks(ROWS) {
+        let mut params = Vec::new();
+        let added = values(["", "BIGINT"], more, &mut params);
         let there = session.execute(
-            "UPDATE agents SET unfinished = unfinished + $2 WHERE id = $1 AND deleted_at IS NULL",
-            &[Param::Text(agent), Param::Int(count)],
+            &format!(
+                "UPDATE agents SET unfinished = unfinished + more.column2 FROM {added} AS more
+                 WHERE agents.id = more.column1 AND deleted_at IS NULL"
+            ),
+            &params,
         )?;
-        // It was read before its workspace was held, and may have been deleted until then.
-        if there == 0 {
+        // They were read before their workspaces were held, and may have been deleted until then.
+        if there < more.len() as u64 {
             return Err(Code::NotFound.into());
         }
     }

@@ -34,7 +34,7 @@ pub(crate) use read::{EventData, Filter, events, list, run, steps};
 pub(crate) use start::{Admission, By, Start, Target};
 pub(crate) use sweep::{promote_waiting, prune, sweep, to_sweep};
 pub(crate) use work::{
-    Begun, CallOf, StepDone, begin_call, begin_step, checkpoint, pause, settle_call,
+    Begun, CallOf, StepDone, begin, begin_call, begin_step, checkpoint, keep, pause, settle_call,
 };
 #[cfg(test)]
 pub(crate) use {read::turn, work::Paused};

@@ -54,7 +54,7 @@ pub(super) fn promote(
                 let live = Live::hold(session, run)?.ok_or_else(|| Error::Store {
                     detail: format!("{run} has ended and waits"),
                 })?;
-                end(session, cx, slots, &live, &outcome)?;
+                end(session, cx, slots, &live, &outcome, None)?;
             }
         }
     }
@@ -77,12 +77,8 @@ fn start(
     )?;
     slots.queued -= 1;
     slots.running += 1;
-    event::record(
-        session,
-        cx,
-        run,
-        &Happened::Status(RunStatus::Running, None),
-    )?;
+    let running = Happened::Status(RunStatus::Running, None);
+    event::record(session, cx, run, &[running])?;
     session.notify(CLAIMABLE)
 }
 

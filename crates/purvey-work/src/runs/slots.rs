@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     id::WorkspaceId,
-    sql::{Param, Session},
+    sql::{Param, ROWS, Session, values},
 };
 
 /// The counters of a workspace. Whoever holds this holds the workspace's row; [`Slots::save`] writes what changed.
@@ -20,28 +20,46 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// Holds the rows of these workspaces, in the order of their identifiers; nothing of one that is not there.
+    pub(super) fn hold_all(
+        session: &mut dyn Session,
+        workspaces: &[WorkspaceId],
+    ) -> Result<Vec<Self>, Error> {
+        let texts: Vec<String> = workspaces.iter().map(ToString::to_string).collect();
+        let rows: Vec<_> = texts.iter().map(|text| [Param::Text(text)]).collect();
+        let mut held = Vec::with_capacity(workspaces.len());
+        for rows in rows.chunks(ROWS) {
+            let mut params = Vec::new();
+            let wanted = values([""], rows, &mut params);
+            let rows = session.query(
+                &format!(
+                    "SELECT concurrency_limit, queue_limit, running, queued, next_position, id FROM workspaces
+                     WHERE id IN {wanted} ORDER BY id /*pg:FOR UPDATE*/"
+                ),
+                &params,
+            )?;
+            for row in rows {
+                let (running, queued, next_position) = (row.int(2)?, row.int(3)?, row.int(4)?);
+                held.push(Self {
+                    workspace: row.parsed(5)?,
+                    limit: row.int(0)?,
+                    queue_limit: row.int(1)?,
+                    running,
+                    queued,
+                    next_position,
+                    saved: (running, queued, next_position),
+                });
+            }
+        }
+        Ok(held)
+    }
+
     /// Holds a workspace's row; nothing if there is no such workspace.
     pub(super) fn hold(
         session: &mut dyn Session,
         workspace: WorkspaceId,
     ) -> Result<Option<Self>, Error> {
-        let Some(row) = session.row(
-            "SELECT concurrency_limit, queue_limit, running, queued, next_position FROM workspaces WHERE id = $1 /*pg:FOR UPDATE*/",
-            &[Param::Text(&workspace.to_string())],
-        )?
-        else {
-            return Ok(None);
-        };
-        let (running, queued, next_position) = (row.int(2)?, row.int(3)?, row.int(4)?);
-        Ok(Some(Self {
-            workspace,
-            limit: row.int(0)?,
-            queue_limit: row.int(1)?,
-            running,
-            queued,
-            next_position,
-            saved: (running, queued, next_position),
-        }))
+        Ok(Self::hold_all(session, &[workspace])?.pop())
     }
 
     /// Holds the row of a workspace that runs are known of.
@@ -58,18 +76,44 @@ impl Slots {
 
     /// Writes what changed.
     pub(super) fn save(&mut self, session: &mut dyn Session) -> Result<(), Error> {
-        let now = (self.running, self.queued, self.next_position);
-        if now != self.saved {
+        Self::save_all(session, [self])
+    }
+
+    /// Writes what changed in any of these.
+    pub(super) fn save_all<'a>(
+        session: &mut dyn Session,
+        all: impl IntoIterator<Item = &'a mut Self>,
+    ) -> Result<(), Error> {
+        let mut changed = Vec::new();
+        for slots in all {
+            let now = (slots.running, slots.queued, slots.next_position);
+            if now != slots.saved {
+                slots.saved = now;
+                changed.push((slots.workspace.to_string(), now));
+            }
+        }
+        let number = Param::Int;
+        let rows: Vec<_> = changed
+            .iter()
+            .map(|(workspace, (running, queued, next))| {
+                [
+                    Param::Text(workspace),
+                    number(*running),
+                    number(*queued),
+                    number(*next),
+                ]
+            })
+            .collect();
+        for rows in rows.chunks(ROWS) {
+            let mut params = Vec::new();
+            let new = values(["", "BIGINT", "BIGINT", "BIGINT"], rows, &mut params);
             session.execute(
-                "UPDATE workspaces SET running = $2, queued = $3, next_position = $4 WHERE id = $1",
-                &[
-                    Param::Text(&self.workspace.to_string()),
-                    Param::Int(self.running),
-                    Param::Int(self.queued),
-                    Param::Int(self.next_position),
-                ],
+                &format!(
+                    "UPDATE workspaces SET running = new.column2, queued = new.column3, next_position = new.column4
+                     FROM {new} AS new WHERE workspaces.id = new.column1"
+                ),
+                &params,
             )?;
-            self.saved = now;
         }
         Ok(())
     }

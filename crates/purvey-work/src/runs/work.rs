@@ -11,7 +11,7 @@ use super::{
     text,
 };
 use crate::{
-    budget::{self, Budget},
+    budget,
     clock::{Cx, Timestamp},
     code::Code,
     error::{Error, LimitDetail},
@@ -71,6 +71,35 @@ pub(crate) fn begin_step(
     name: Option<&str>,
 ) -> Result<(), Error> {
     Live::leased(session, lease)?;
+    started(session, cx, lease, seq, kind, name)
+}
+
+/// [`begin_step`] of a step with the provider, and [`begin_call`] of its first call.
+///
+/// # Errors
+/// Those of both.
+pub(crate) fn begin(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    lease: &Lease,
+    call: CallOf,
+    name: Option<&str>,
+    most_micros: i64,
+) -> Result<Begun, Error> {
+    Live::leased(session, lease)?;
+    started(session, cx, lease, call.seq, StepKind::Provider, name)?;
+    reserve(session, cx, lease, call, most_micros)
+}
+
+/// A step of a run that is held begins.
+fn started(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    lease: &Lease,
+    seq: u32,
+    kind: StepKind,
+    name: Option<&str>,
+) -> Result<(), Error> {
     let begun = session.execute(
         "INSERT INTO steps (run_id, seq, attempt, kind, name, state, input_tokens, output_tokens, cost_micros, limited, started_at)
          VALUES ($1, $2, $3, $4, $5, 'started', 0, 0, 0, 0, $6)
@@ -93,12 +122,8 @@ pub(crate) fn begin_step(
             }),
         };
     }
-    event::record(
-        session,
-        cx,
-        lease.run,
-        &Happened::Step(seq, StepState::Started),
-    )
+    let started = Happened::Step(seq, StepState::Started);
+    event::record(session, cx, lease.run, &[started])
 }
 
 /// Reserves the most that a call can cost (micro-cents), unless a limit is met. Asked again after an answer that got lost, it reserves once.
@@ -113,9 +138,19 @@ pub(crate) fn begin_call(
     most_micros: i64,
 ) -> Result<Begun, Error> {
     Live::leased(session, lease)?;
-    let budget = Budget::load(session, lease.workspace)?;
+    reserve(session, cx, lease, call, most_micros)
+}
+
+fn reserve(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    lease: &Lease,
+    call: CallOf,
+    most_micros: i64,
+) -> Result<Begun, Error> {
     let of = (lease.run, call.seq, call.call, lease.attempt);
-    Ok(budget::reserve(session, cx, &budget, of, most_micros)?.map_or(Begun::Go, Begun::Refused))
+    let limit = budget::reserve(session, cx, lease.workspace, of, most_micros)?;
+    Ok(limit.map_or(Begun::Go, Begun::Refused))
 }
 
 /// Puts what a call cost (micro-cents) in the place of what was reserved for it. A call that is settled already costs nothing again.
@@ -129,6 +164,15 @@ pub(crate) fn settle_call(
     micros: i64,
 ) -> Result<(), Error> {
     Live::leased(session, lease)?;
+    settle(session, lease, call, micros)
+}
+
+fn settle(
+    session: &mut dyn Session,
+    lease: &Lease,
+    call: CallOf,
+    micros: i64,
+) -> Result<(), Error> {
     if let Some(micros) = budget::settle(session, lease.run, call.seq, call.call, micros)? {
         cost(session, lease.run, call.seq, micros)?;
     }
@@ -146,6 +190,54 @@ pub(crate) fn checkpoint(
     step: &StepDone<'_>,
 ) -> Result<(), Error> {
     Live::leased(session, lease)?;
+    if done(session, cx, lease, step)? {
+        let done = Happened::Step(step.seq, StepState::Done);
+        event::record(session, cx, lease.run, &[done])?;
+    }
+    Ok(())
+}
+
+/// Settles a call and keeps the result of its step; with an outcome the run ends so. Each as [`settle_call`], [`checkpoint`] and
+/// [`finish`](super::finish) do it.
+///
+/// # Errors
+/// Those of the three.
+pub(crate) fn keep(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    lease: &Lease,
+    (call, micros): (CallOf, i64),
+    step: &StepDone<'_>,
+    outcome: Option<&Outcome>,
+) -> Result<(), Error> {
+    // Workspaces are held before runs.
+    let slots = match outcome {
+        Some(_) => Some(Slots::of(session, lease.workspace)?),
+        None => None,
+    };
+    let live = Live::leased(session, lease)?;
+    settle(session, lease, call, micros)?;
+    let done = done(session, cx, lease, step)?.then_some(Happened::Step(step.seq, StepState::Done));
+    match (slots, outcome) {
+        (Some(mut slots), Some(outcome)) => {
+            end(session, cx, &mut slots, &live, outcome, done)?;
+            promote(session, cx, &mut slots)?;
+            slots.save(session)
+        }
+        _ => match done {
+            Some(done) => event::record(session, cx, lease.run, &[done]),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Keeps the result of a step of a run that is held; whether it was not kept before.
+fn done(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    lease: &Lease,
+    step: &StepDone<'_>,
+) -> Result<bool, Error> {
     let count = |tokens: u64| Param::Int(i64::try_from(tokens).unwrap_or(i64::MAX));
     let request = step.request.map(Value::to_string);
     let kept = session.execute(
@@ -164,7 +256,7 @@ pub(crate) fn checkpoint(
     )?;
     if kept == 0 {
         return match is_at(session, lease, step.seq, StepState::Done)? {
-            true => Ok(()),
+            true => Ok(false),
             false => Err(Error::Store {
                 detail: format!(
                     "step {} of {} is done before it was begun",
@@ -173,12 +265,7 @@ pub(crate) fn checkpoint(
             }),
         };
     }
-    event::record(
-        session,
-        cx,
-        lease.run,
-        &Happened::Step(step.seq, StepState::Done),
-    )
+    Ok(true)
 }
 
 /// Whether this attempt has brought a step to this state.
@@ -227,12 +314,8 @@ pub(crate) fn pause(
             detail: format!("step {seq} of {} is paused before it was begun", lease.run),
         })?
         .int(0)?;
-    event::record(
-        session,
-        cx,
-        lease.run,
-        &Happened::Step(seq, StepState::Paused),
-    )?;
+    let paused = Happened::Step(seq, StepState::Paused);
+    event::record(session, cx, lease.run, &[paused])?;
     let until = resets_at.max(cx.now).min(cx.now.after(LONGEST_WAIT));
     let limit = LimitDetail {
         resets_at: Some(until),
@@ -241,7 +324,7 @@ pub(crate) fn pause(
     };
     if limited >= LIMITED || live.deadline_at.is_some_and(|deadline| until >= deadline) {
         let outcome = Outcome::failed(Code::ProviderRateLimited, Some(limit));
-        end(session, cx, &mut slots, &live, &outcome)?;
+        end(session, cx, &mut slots, &live, &outcome, None)?;
         promote(session, cx, &mut slots)?;
         slots.save(session)?;
         return Ok(Paused::Failed);
@@ -258,7 +341,7 @@ pub(crate) fn pause(
         ],
     )?;
     let paused = Happened::Status(RunStatus::Paused, Some(&limit));
-    event::record(session, cx, lease.run, &paused)?;
+    event::record(session, cx, lease.run, &[paused])?;
     session.notify(CLAIMABLE)?;
     Ok(Paused::Until(until))
 }

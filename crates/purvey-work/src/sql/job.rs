@@ -46,13 +46,7 @@ impl<T: Send, F: FnMut(&mut dyn Session) -> Result<T, Error> + Send> Job for Typ
 
     fn run(&mut self, session: &mut dyn Session) -> Result<(), Error> {
         self.value = None;
-        // A defect in one job must not end the thread that serves all of them.
-        let run = catch_unwind(AssertUnwindSafe(|| (self.work)(session)));
-        self.value = Some(run.unwrap_or_else(|_| {
-            Err(Error::Store {
-                detail: "a transaction panicked".into(),
-            })
-        })?);
+        self.value = Some(guarded(|| (self.work)(session))?);
         Ok(())
     }
 
@@ -61,6 +55,15 @@ impl<T: Send, F: FnMut(&mut dyn Session) -> Result<T, Error> + Send> Job for Typ
         // Nobody listens any more when the caller gave up.
         let _ = reply.send(fate.and_then(|()| value.ok_or_else(ended)));
     }
+}
+
+/// Does a job's work: a defect in one must not end the thread that serves all of them.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::Store {
+            detail: "a transaction panicked".into(),
+        })
+    })
 }
 
 /// What callers get whose job ended without an answer: the store is closing.

@@ -4,6 +4,7 @@
 //! SQLite. Numbers are `BIGINT` (a sum is cast), truth is 0 or 1, times are milliseconds, structured values are JSON text. A statement
 //! that fails fails its whole transaction, on both stores: what may be there already is written with `ON CONFLICT DO NOTHING`.
 
+mod gate;
 mod hub;
 mod job;
 mod postgres;
@@ -13,9 +14,12 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod values;
 
+pub(crate) use gate::Gate;
 pub use hub::{Hub, Watch};
 pub(crate) use row::{Row, Value};
+pub(crate) use values::{ROWS, values};
 
 use crate::error::Error;
 use job::{Job, Typed, Work};
@@ -71,6 +75,7 @@ pub(crate) trait Session {
 pub struct Store {
     backend: Arc<dyn Backend>,
     hub: Hub,
+    one_writer: bool,
     /// As many reads as there are connections for them: more would only hold threads.
     reads: Arc<Semaphore>,
 }
@@ -99,7 +104,7 @@ impl Store {
     pub fn sqlite(path: &Path) -> Result<Self, Error> {
         let hub = Hub::local();
         let backend = Arc::new(sqlite::Sqlite::open(path, hub.clone())?);
-        Ok(Self::over(backend, hub))
+        Ok(Self::over(backend, hub, true))
     }
 
     /// An embedded store in memory, gone with its last clone: for tests and simulations.
@@ -109,7 +114,7 @@ impl Store {
     pub fn in_memory() -> Result<Self, Error> {
         let hub = Hub::local();
         let backend = Arc::new(sqlite::Sqlite::in_memory(hub.clone())?);
-        Ok(Self::over(backend, hub))
+        Ok(Self::over(backend, hub, true))
     }
 
     /// Opens the store in a PostgreSQL database (`postgres://…`), which several nodes may share. Blocks while it connects.
@@ -128,13 +133,14 @@ impl Store {
             open.join().unwrap_or_else(|_| Err(job::ended()))
         });
         let backend = Arc::new(opened?);
-        Ok(Self::over(backend, hub))
+        Ok(Self::over(backend, hub, false))
     }
 
-    fn over(backend: Arc<dyn Backend>, hub: Hub) -> Self {
+    fn over(backend: Arc<dyn Backend>, hub: Hub, one_writer: bool) -> Self {
         Self {
             backend,
             hub,
+            one_writer,
             reads: Arc::new(Semaphore::new(READS)),
         }
     }
@@ -143,6 +149,11 @@ impl Store {
     #[must_use]
     pub fn hub(&self) -> &Hub {
         &self.hub
+    }
+
+    /// Whether one transaction at a time is all that it does, whatever it concerns.
+    fn has_one_writer(&self) -> bool {
+        self.one_writer
     }
 
     /// Runs `job` in one transaction and waits; a failure leaves nothing of it behind. It may be run more than once.
