@@ -70,29 +70,39 @@ impl Place {
     }
 
     pub(crate) fn counts(&self) -> Outcome<Counts> {
-        let counts: Vec<i64> = match self {
+        let [runs, keys, succeeded, failed] = self.numbers(COUNTS)?;
+        Ok(Counts {
+            runs,
+            keys,
+            succeeded,
+            failed,
+        })
+    }
+
+    /// Runs that have not ended.
+    pub(crate) fn unfinished(&self) -> Outcome<u64> {
+        let [sum] = self.numbers("SELECT CAST(SUM(running + queued) AS BIGINT) FROM workspaces")?;
+        Ok(sum)
+    }
+
+    /// The numbers of the only row of a query.
+    fn numbers<const N: usize>(&self, sql: &str) -> Outcome<[u64; N]> {
+        let numbers: Vec<i64> = match self {
             Self::Sqlite(file) => {
                 let connection = rusqlite::Connection::open(file)?;
-                connection.query_row(COUNTS, [], |row| (0..4).map(|n| row.get(n)).collect())?
+                connection.query_row(sql, [], |row| (0..N).map(|n| row.get(n)).collect())?
             }
             Self::Postgres { .. } => self.on_server(|client, schema| {
                 client.batch_execute(&format!("SET search_path = {schema}"))?;
-                let row = client.query_one(COUNTS, &[])?;
-                Ok((0..4).map(|n| row.get(n)).collect())
+                let row = client.query_one(sql, &[])?;
+                Ok((0..N).map(|n| row.get(n)).collect())
             })?,
         };
-        let at = |n: usize| {
-            counts
-                .get(n)
-                .and_then(|n| u64::try_from(*n).ok())
-                .unwrap_or(0)
-        };
-        Ok(Counts {
-            runs: at(0),
-            keys: at(1),
-            succeeded: at(2),
-            failed: at(3),
-        })
+        let mut answer = [0; N];
+        for (place, number) in answer.iter_mut().zip(numbers) {
+            *place = u64::try_from(number)?;
+        }
+        Ok(answer)
     }
 
     /// Makes `count` more finished runs out of one that is there: copies with other identifiers and keys, each a millisecond older.

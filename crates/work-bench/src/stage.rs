@@ -182,12 +182,12 @@ impl Stage {
 
     /// Works on what waits until `count` more runs have ended; runs per second.
     pub(crate) async fn work(&self, count: u64) -> Outcome<f64> {
-        let before = self.unfinished().await?;
+        let before = self.place.unfinished()?;
         let begin = Instant::now();
         let engine = self.engine(mpsc::unbounded_channel().0);
         let (done, took) = loop {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            let done = before.saturating_sub(self.unfinished().await?);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let done = before.saturating_sub(self.place.unfinished()?);
             if done >= count {
                 break (done, begin.elapsed());
             }
@@ -197,16 +197,6 @@ impl Stage {
         };
         engine.shutdown(Duration::from_secs(5)).await;
         Ok(done as f64 / took.as_secs_f64())
-    }
-
-    async fn unfinished(&self) -> Outcome<u64> {
-        let mut unfinished = 0;
-        for id in &self.workspaces {
-            let caller = self.caller.clone();
-            let workspace = self.platform.workspace(caller, id.clone()).await?;
-            unfinished += u64::from(workspace.running) + u64::from(workspace.queued);
-        }
-        Ok(unfinished)
     }
 
     /// Milliseconds from each of `count` single starts to the call of its provider, each when the run before has ended.

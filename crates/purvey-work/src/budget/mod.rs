@@ -7,7 +7,7 @@
 
 mod ledger;
 
-pub(crate) use ledger::{charge, reserve, settle};
+pub(crate) use ledger::{Call, charge, reserve, settle};
 
 use crate::{
     clock::{Cx, Day, Timestamp},

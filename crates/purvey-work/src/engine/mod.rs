@@ -23,8 +23,8 @@ use crate::{
     error::Error,
     id::{RunId, WorkspaceId},
     provider::Providers,
-    runs::{self, Claim},
-    sql::{Session, Store},
+    runs::{self, Begun, Claim, Write},
+    sql::{Gate, Session, Store},
 };
 use futures_util::FutureExt;
 use parking_lot::Mutex;
@@ -100,6 +100,8 @@ struct Node {
     /// A new name for each start of a process: leases are told apart by it.
     name: String,
     parts: EngineParts,
+    /// Where what workers write most gathers.
+    writes: Gate<Write, Begun>,
     /// The runs that are worked on, and how to reach their workers.
     working: Mutex<HashMap<RunId, watch::Sender<Signal>>>,
     /// Wakes who looks for runs, when there is room for one more.
@@ -115,9 +117,20 @@ impl Engine {
     pub fn start(parts: EngineParts) -> Self {
         let mut name = [0; 8];
         parts.chance.fill(&mut name);
+        let writes = {
+            let (time, chance) = (parts.time.clone(), parts.chance.clone());
+            Gate::new(parts.store.clone(), move |session, writes| {
+                let cx = Cx {
+                    now: time.now(),
+                    chance: &*chance,
+                };
+                runs::together(session, cx, writes)
+            })
+        };
         let node = Arc::new(Node {
             name: name.iter().map(|byte| format!("{byte:02x}")).collect(),
             parts,
+            writes,
             working: Mutex::default(),
             room: Notify::new(),
             ended: Notify::new(),

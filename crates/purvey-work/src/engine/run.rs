@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     id::WorkspaceId,
     provider::{Message, Priced},
-    runs::{self, Claim, Lease, Outcome},
+    runs::{self, Begun, Claim, Lease, Outcome, Write},
     sql::{Param, Session},
 };
 use std::{sync::Arc, time::Duration};
@@ -107,8 +107,22 @@ impl Node {
         + Send
         + 'static,
     ) -> Result<T, Error> {
+        self.insist(|| self.write(Some(workspace), job.clone()))
+            .await
+    }
+
+    /// [`Self::persist`] of what gathers with what other workers write.
+    pub(super) async fn gather(&self, write: Write) -> Result<Begun, Error> {
+        let lane = write.lease.workspace.to_string();
+        self.insist(|| self.writes.ask(&lane, write.clone())).await
+    }
+
+    async fn insist<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        mut ask: impl FnMut() -> F,
+    ) -> Result<T, Error> {
         loop {
-            match self.write(Some(workspace), job.clone()).await {
+            match ask().await {
                 Err(Error::Unavailable { detail }) => {
                     tracing::warn!(detail, "the run store cannot be used now; trying again");
                     self.sleep(AGAIN).await;

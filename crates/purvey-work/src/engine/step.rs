@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     model::{StepKind, ToolName},
     provider::{CallError, LONGEST_WAIT, Prices, Reply, Request, Retry, ToolCall, Usage},
-    runs::{self, Begun, CallOf, Claim, Outcome, StepDone},
+    runs::{self, Begun, CallOf, Claim, Last, Outcome, StepDone, What, Write},
 };
 use purvey_retry::{Backoff, Budget, Decision, Failure, Policy, Rule};
 use serde_json::Value;
@@ -141,6 +141,10 @@ fn wait_for(told: Option<Duration>, limited: u32) -> Duration {
 /// How the run ends whose last reply this is.
 pub(super) async fn judge(claim: &Claim, reply: Reply) -> Result<Outcome, Error> {
     let definition = claim.definition.clone();
+    // Without a contract there is nothing that takes its time.
+    if definition.output_schema.is_none() {
+        return Ok(output::outcome(&definition, reply));
+    }
     tokio::task::spawn_blocking(move || output::outcome(&definition, reply))
         .await
         .map_err(|error| Error::Store {
@@ -167,16 +171,17 @@ impl Step<'_> {
     /// Begins the step with its first call, and reserves what a call can cost.
     async fn begin(&self, number: u32) -> Result<Begun, Error> {
         let lease = self.claim.lease.clone();
-        let (call, most) = (self.call(number), self.most);
+        let (call, most_micros) = (self.call(number), self.most);
+        if number > 1 {
+            let begin = move |session: &mut dyn crate::sql::Session, cx: crate::clock::Cx<'_>| {
+                runs::begin_call(session, cx, &lease, call, most_micros)
+            };
+            return self.node.persist(self.claim.lease.workspace, begin).await;
+        }
         let model = self.claim.definition.model.clone();
-        let begin = move |session: &mut dyn crate::sql::Session, cx: crate::clock::Cx<'_>| {
-            if number > 1 {
-                return runs::begin_call(session, cx, &lease, call, most);
-            }
-            let name = Some(model.as_str()).filter(|name| !name.is_empty());
-            runs::begin(session, cx, &lease, call, name, most)
-        };
-        self.node.persist(self.claim.lease.workspace, begin).await
+        let name = Some(model).filter(|name| !name.is_empty());
+        let what = What::Begin { name, most_micros };
+        self.node.gather(Write { lease, call, what }).await
     }
 
     async fn settle(&self, number: u32, micros: i64) -> Result<(), Error> {
@@ -214,12 +219,22 @@ impl Step<'_> {
             true => Some(judge(self.claim, reply.clone()).await?),
             false => None,
         };
-        let ends = outcome.is_some();
         let result = serde_json::to_value(&reply).map_err(|error| Error::Store {
             detail: error.to_string(),
         })?;
         let lease = self.claim.lease.clone();
         let (seq, call, micros) = (self.seq, self.call(number), prices.micros(usage));
+        if let Some(outcome) = outcome {
+            let what = What::End(Box::new(Last {
+                micros,
+                result,
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                outcome,
+            }));
+            self.node.gather(Write { lease, call, what }).await?;
+            return Ok(Called::Ended(End::Done));
+        }
         self.node
             .persist(self.claim.lease.workspace, move |session, cx| {
                 let done = StepDone {
@@ -229,13 +244,10 @@ impl Step<'_> {
                     input_tokens: usage.input_tokens,
                     output_tokens: usage.output_tokens,
                 };
-                runs::keep(session, cx, &lease, (call, micros), &done, outcome.as_ref())
+                runs::keep(session, cx, &lease, (call, micros), &done)
             })
             .await?;
-        Ok(match ends {
-            true => Called::Ended(End::Done),
-            false => Called::Replied(reply),
-        })
+        Ok(Called::Replied(reply))
     }
 }
 

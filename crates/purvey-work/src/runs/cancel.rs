@@ -50,7 +50,7 @@ pub(crate) fn cancel(session: &mut dyn Session, cx: Cx<'_>, run: RunId) -> Resul
             )?;
             session.notify(&id)?;
         } else {
-            end(session, cx, &mut slots, &live, &Outcome::Cancelled, None)?;
+            end(session, cx, &mut slots, &live, &Outcome::Cancelled)?;
             promote(session, cx, &mut slots)?;
             slots.save(session)?;
         }

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     id::RunId,
     model::{Definition, RunStatus, StepKind, StepState},
-    sql::{Param, Row, Session},
+    sql::{Param, ROWS, Row, Session, values},
 };
 use serde_json::Value;
 
@@ -83,6 +83,7 @@ pub(crate) fn claim(
                 Param::Int(share),
             ],
         )?;
+        lease(session, cx, node, &rows)?;
         for row in &rows {
             claims.push(take(session, cx, node, row)?);
         }
@@ -141,7 +142,28 @@ fn shares(session: &mut dyn Session, cx: Cx<'_>, most: usize) -> Result<Vec<(Str
         .collect())
 }
 
-/// Takes one run; whether its last worker was lost.
+/// Makes the rows of runs a worker process's.
+fn lease(session: &mut dyn Session, cx: Cx<'_>, node: &str, rows: &[Row]) -> Result<(), Error> {
+    let mut runs = Vec::with_capacity(rows.len());
+    for row in rows {
+        let crashed = row.opt_text(6)?.is_some();
+        runs.push([Param::Text(row.text(0)?), Param::Int(crashed.into())]);
+    }
+    for runs in runs.chunks(ROWS) {
+        let mut params = vec![Param::Text(node), Param::Int(cx.now.after(LEASE).millis())];
+        let these = values(["", "BIGINT"], runs, &mut params);
+        session.execute(
+            &format!(
+                "UPDATE runs SET status = 'running', attempt = attempt + 1, crashes = crashes + n.column2, lease_owner = $1, due_at = $2,
+                    error_code = NULL, error_detail = NULL, limit_detail = NULL FROM {these} AS n WHERE runs.id = n.column1"
+            ),
+            &params,
+        )?;
+    }
+    Ok(())
+}
+
+/// What is known of a run that was leased, and whether its last worker was lost.
 fn take(
     session: &mut dyn Session,
     cx: Cx<'_>,
@@ -153,16 +175,6 @@ fn take(
     let crashed = row.opt_text(6)?.is_some();
     let status: RunStatus = row.parsed(7)?;
     let until = cx.now.after(LEASE);
-    session.execute(
-        "UPDATE runs SET status = 'running', attempt = attempt + 1, crashes = crashes + $2, lease_owner = $3, due_at = $4,
-            error_code = NULL, error_detail = NULL, limit_detail = NULL WHERE id = $1",
-        &[
-            Param::Text(row.text(0)?),
-            Param::Int(crashed.into()),
-            Param::Text(node),
-            Param::Int(until.millis()),
-        ],
-    )?;
     if status == RunStatus::Paused {
         let running = Happened::Status(RunStatus::Running, None);
         event::record(session, cx, run, &[running])?;

@@ -7,10 +7,9 @@ use crate::{
     error::{Error, LimitDetail},
     id::RunId,
     model::{Run, RunStatus, Step, StepState, VerificationStatus},
-    sql::{Param, Session},
+    sql::{Param, Session, parts, values},
 };
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 
 /// What happened to a run. Only what changed is kept; the run or step itself is read when the event is.
 pub(super) enum Happened<'a> {
@@ -57,36 +56,56 @@ impl Happened<'_> {
     }
 }
 
-/// Keeps events in their order and wakes who watches the run.
+/// Keeps what happened to a run, in its order, and wakes who watches it.
 pub(super) fn record(
     session: &mut dyn Session,
     cx: Cx<'_>,
     run: RunId,
     happened: &[Happened<'_>],
 ) -> Result<(), Error> {
-    let run = run.to_string();
-    let kept = happened
-        .iter()
-        .map(Happened::kept)
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut sql = String::from(
-        "INSERT INTO events (run_id, seq, kind, data, at)
-         SELECT $1, last.seq + new.column1, new.column2, new.column3, CAST($2 AS BIGINT)
-         FROM (SELECT COALESCE(MAX(seq), 0) AS seq FROM events WHERE run_id = $1) AS last, (VALUES ",
-    );
-    let mut params = vec![Param::Text(&run), Param::Int(cx.now.millis())];
-    for (index, (kind, data)) in kept.iter().enumerate() {
-        let (comma, kind_at, data_at) = (
-            if index == 0 { "" } else { ", " },
-            params.len() + 1,
-            params.len() + 2,
-        );
-        let _ = write!(sql, "{comma}({}, ${kind_at}, ${data_at})", index + 1);
-        params.extend([Param::Text(kind), Param::Text(data)]);
+    let happened: Vec<_> = happened.iter().map(|happened| (run, happened)).collect();
+    record_all(session, cx, &happened)
+}
+
+/// [`record`] for several runs; what belongs to one run follows each other.
+pub(super) fn record_all(
+    session: &mut dyn Session,
+    cx: Cx<'_>,
+    happened: &[(RunId, &Happened<'_>)],
+) -> Result<(), Error> {
+    let mut kept = Vec::with_capacity(happened.len());
+    for (run, happened) in happened {
+        let (kind, data) = happened.kept()?;
+        kept.push((run.to_string(), kind, data));
     }
-    sql.push_str(") AS new");
-    session.execute(&sql, &params)?;
-    session.notify(&run)
+    for part in parts(&kept) {
+        let mut rows = Vec::with_capacity(part.len());
+        let mut number = 0;
+        for (index, (run, kind, data)) in part.iter().enumerate() {
+            let before = index.checked_sub(1).and_then(|before| part.get(before));
+            let goes_on = before.is_some_and(|(before, ..)| before == run);
+            number = if goes_on { number + 1 } else { 1 };
+            rows.push([
+                Param::Text(run),
+                Param::Int(number),
+                Param::Text(kind),
+                Param::Text(data),
+            ]);
+        }
+        let mut params = vec![Param::Int(cx.now.millis())];
+        let new = values(["", "BIGINT", "", ""], &rows, &mut params);
+        session.execute(
+            &format!(
+                "INSERT INTO events (run_id, seq, kind, data, at)
+                 SELECT n.column1, n.column2 + COALESCE((SELECT MAX(seq) FROM events WHERE run_id = n.column1), 0), n.column3, n.column4,
+                    CAST($1 AS BIGINT)
+                 FROM {new} AS n"
+            ),
+            &params,
+        )?;
+    }
+    kept.dedup_by(|a, b| a.0 == b.0);
+    kept.iter().try_for_each(|(run, ..)| session.notify(run))
 }
 
 impl StatusChange {

@@ -52,7 +52,7 @@ pub(crate) fn finish(
 ) -> Result<RunStatus, Error> {
     let mut slots = Slots::of(session, lease.workspace)?;
     let live = Live::leased(session, lease)?;
-    end(session, cx, &mut slots, &live, outcome, None)?;
+    end(session, cx, &mut slots, &live, outcome)?;
     promote(session, cx, &mut slots)?;
     slots.save(session)?;
     Ok(outcome.status())
@@ -85,68 +85,33 @@ impl Outcome {
     }
 }
 
-/// Ends a run whose row and workspace the caller holds, after what else has happened to it; the caller promotes and saves.
+/// Ends a run whose row and workspace the caller holds; the caller promotes and saves.
 pub(super) fn end(
     session: &mut dyn Session,
     cx: Cx<'_>,
     slots: &mut Slots,
     live: &Live,
     outcome: &Outcome,
-    before: Option<Happened<'_>>,
 ) -> Result<(), Error> {
-    let status = outcome.status();
     let id = live.id.to_string();
     if live.attempt > 0 {
         charge(session, &[live.id])?;
     }
-    let mut output = None;
-    let mut errors = None;
-    let mut verification = live.verification;
-    let (code, detail, limit) = match outcome {
-        Outcome::Succeeded {
-            output: made,
-            verified,
-        } => {
-            output = Some(made.to_string());
-            verification = if *verified {
-                VerificationStatus::Verified
-            } else {
-                VerificationStatus::NotRequired
-            };
-            (None, None, None)
-        }
-        Outcome::Broken {
-            output: made,
-            errors: broken,
-        } => {
-            output = Some(made.to_string());
-            errors = Some(json(broken)?);
-            verification = VerificationStatus::Failed;
-            let code = Code::VerificationFailed;
-            (Some(code), Some(code.detail()), None)
-        }
-        Outcome::Failed {
-            code,
-            detail,
-            limit,
-        } => (Some(*code), Some(detail.as_str()), limit.as_ref()),
-        Outcome::Cancelled => (None, None, None),
-    };
-    let limit = limit.map(json).transpose()?;
+    let ended = Ended::of(outcome, live.verification)?;
     session.execute(
         "UPDATE runs SET status = $2, finished_at = $3, output = $4, error_code = $5, error_detail = $6, limit_detail = $7,
             verification_status = $8, verification_errors = $9, lease_owner = NULL, due_at = NULL, blocked = 0
          WHERE id = $1",
         &[
             Param::Text(&id),
-            Param::Text(status.text()),
+            Param::Text(ended.status.text()),
             Param::Int(cx.now.millis()),
-            text(output.as_deref()),
-            text(code.map(Code::text)),
-            text(detail),
-            text(limit.as_deref()),
-            Param::Text(verification.text()),
-            text(errors.as_deref()),
+            text(ended.output.as_deref()),
+            text(ended.code.map(Code::text)),
+            text(ended.detail),
+            text(ended.limit.as_deref()),
+            Param::Text(ended.verification.text()),
+            text(ended.errors.as_deref()),
         ],
     )?;
     if live.status.holds_slot() {
@@ -158,15 +123,74 @@ pub(super) fn end(
         "UPDATE agents SET unfinished = unfinished - 1 WHERE id = $1",
         &[Param::Text(&live.agent.to_string())],
     )?;
-    answer_turn(session, live, status, code)?;
-    let made = output.map(|_| Happened::Output);
-    let ended = Happened::Status(status, None);
-    let happened: Vec<_> = before.into_iter().chain(made).chain([ended]).collect();
-    event::record(session, cx, live.id, &happened)
+    answer_turn(session, live, ended.status, ended.code)?;
+    event::record(session, cx, live.id, &ended.happened())
+}
+
+/// How a run that has ended is kept.
+pub(super) struct Ended<'a> {
+    pub(super) status: RunStatus,
+    pub(super) output: Option<String>,
+    pub(super) code: Option<Code>,
+    pub(super) detail: Option<&'a str>,
+    pub(super) limit: Option<String>,
+    pub(super) verification: VerificationStatus,
+    pub(super) errors: Option<String>,
+}
+
+impl<'a> Ended<'a> {
+    /// By how it ended, and by whether its output was to be held to a contract.
+    pub(super) fn of(outcome: &'a Outcome, before: VerificationStatus) -> Result<Self, Error> {
+        let plain = Self {
+            status: outcome.status(),
+            output: None,
+            code: None,
+            detail: None,
+            limit: None,
+            verification: before,
+            errors: None,
+        };
+        Ok(match outcome {
+            Outcome::Succeeded { output, verified } => Self {
+                output: Some(output.to_string()),
+                verification: match verified {
+                    true => VerificationStatus::Verified,
+                    false => VerificationStatus::NotRequired,
+                },
+                ..plain
+            },
+            Outcome::Broken { output, errors } => Self {
+                output: Some(output.to_string()),
+                errors: Some(json(errors)?),
+                verification: VerificationStatus::Failed,
+                code: Some(Code::VerificationFailed),
+                detail: Some(Code::VerificationFailed.detail()),
+                ..plain
+            },
+            Outcome::Failed {
+                code,
+                detail,
+                limit,
+            } => Self {
+                code: Some(*code),
+                detail: Some(detail),
+                limit: limit.as_ref().map(json).transpose()?,
+                ..plain
+            },
+            Outcome::Cancelled => plain,
+        })
+    }
+
+    /// What watchers are told.
+    pub(super) fn happened(&self) -> Vec<Happened<'static>> {
+        let output = self.output.is_some().then_some(Happened::Output);
+        let ended = Happened::Status(self.status, None);
+        output.into_iter().chain([ended]).collect()
+    }
 }
 
 /// Tells the run's turn what became of it, and lets the next turn of the thread go on.
-fn answer_turn(
+pub(super) fn answer_turn(
     session: &mut dyn Session,
     live: &Live,
     status: RunStatus,

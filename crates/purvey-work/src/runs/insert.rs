@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     id::{RunId, ThreadId, TriggerId, TurnId, UserId},
     model::{Run, RunStatus, Turn, TurnState, VerificationStatus, WaitingFor, WaitingReason},
-    sql::{Param, ROWS, Session, values},
+    sql::{Param, Session, parts, values},
 };
 use std::{collections::BTreeMap, fmt::Write as _, rc::Rc};
 
@@ -216,7 +216,7 @@ pub(super) fn all(
         .into_iter()
         .map(|(agent, count)| [Param::Text(agent), Param::Int(count)])
         .collect();
-    for more in unfinished.chunks(ROWS) {
+    for more in parts(&unfinished) {
         let mut params = Vec::new();
         let added = values(["", "BIGINT"], more, &mut params);
         let there = session.execute(

@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     id::{AgentId, RunId, ThreadId, TurnId, WorkspaceId},
     model::{RunStatus, VerificationStatus},
-    sql::{Param, Row, Session},
+    sql::{Param, ROWS, Row, Session, values},
 };
 
 /// A worker's hold on a run: what it writes counts only while this is the run's newest attempt.
@@ -43,15 +43,28 @@ const COLUMNS: &str =
 impl Live {
     /// Holds the row of a run, if the run has not ended. Its workspace must be held already when the run may end.
     pub(super) fn hold(session: &mut dyn Session, run: RunId) -> Result<Option<Self>, Error> {
-        session
-            .row(
+        Ok(Self::hold_all(session, &[run])?.pop())
+    }
+
+    /// Holds the rows of those of these runs that have not ended, in the order of their identifiers.
+    pub(super) fn hold_all(session: &mut dyn Session, runs: &[RunId]) -> Result<Vec<Self>, Error> {
+        let texts: Vec<String> = runs.iter().map(ToString::to_string).collect();
+        let rows: Vec<_> = texts.iter().map(|text| [Param::Text(text)]).collect();
+        let mut held = Vec::with_capacity(runs.len());
+        for rows in rows.chunks(ROWS) {
+            let mut params = Vec::new();
+            let wanted = values([""], rows, &mut params);
+            let rows = session.query(
                 &format!(
-                    "SELECT {COLUMNS} FROM runs WHERE id = $1 AND finished_at IS NULL /*pg:FOR UPDATE*/"
+                    "SELECT {COLUMNS} FROM runs WHERE id IN {wanted} AND finished_at IS NULL ORDER BY id /*pg:FOR UPDATE*/"
                 ),
-                &[Param::Text(&run.to_string())],
-            )?
-            .map(|row| Self::read(&row))
-            .transpose()
+                &params,
+            )?;
+            for row in rows {
+                held.push(Self::read(&row)?);
+            }
+        }
+        Ok(held)
     }
 
     /// Holds the row of the run that a worker has leased.
@@ -60,11 +73,15 @@ impl Live {
     /// [`Error::LeaseLost`] when the run has ended, or passed to another attempt.
     pub(super) fn leased(session: &mut dyn Session, lease: &Lease) -> Result<Self, Error> {
         Self::hold(session, lease.run)?
-            .filter(|live| {
-                live.attempt == i64::from(lease.attempt)
-                    && live.node.as_deref() == Some(lease.node.as_str())
-            })
+            .filter(|live| live.is_held_by(lease))
             .ok_or(Error::LeaseLost)
+    }
+
+    /// Whether it is this worker's.
+    pub(super) fn is_held_by(&self, lease: &Lease) -> bool {
+        self.id == lease.run
+            && self.attempt == i64::from(lease.attempt)
+            && self.node.as_deref() == Some(lease.node.as_str())
     }
 
     /// Whether a worker holds a lease on it that has not run out.

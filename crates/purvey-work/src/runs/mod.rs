@@ -21,6 +21,7 @@ mod start;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod together;
 mod work;
 
 pub(crate) use admit::admit;
@@ -33,8 +34,9 @@ pub(crate) use live::Lease;
 pub(crate) use read::{EventData, Filter, events, list, run, steps};
 pub(crate) use start::{Admission, By, Start, Target};
 pub(crate) use sweep::{promote_waiting, prune, sweep, to_sweep};
+pub(crate) use together::{Last, What, Write, together};
 pub(crate) use work::{
-    Begun, CallOf, StepDone, begin, begin_call, begin_step, checkpoint, keep, pause, settle_call,
+    Begun, CallOf, StepDone, begin_call, begin_step, checkpoint, keep, pause, settle_call,
 };
 #[cfg(test)]
 pub(crate) use {read::turn, work::Paused};

@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     id::RunId,
     model::{Role, RunStatus, ThreadState, UserState},
-    sql::{Param, Session},
+    sql::{Param, ROWS, Row, Session, values},
 };
 
 /// Most runs judged in one transaction; what is left over is left to the sweep.
@@ -30,32 +30,39 @@ pub(super) fn promote(
         return Ok(());
     }
     let mut limit = None;
-    for _ in 0..MOST {
-        if !slots.has_room() || slots.queued == 0 {
+    let mut left = MOST;
+    while left > 0 && slots.has_room() && slots.queued > 0 {
+        let room = usize::try_from(slots.limit - slots.running).unwrap_or(left);
+        let heads = heads(session, slots, room.min(left))?;
+        if heads.is_empty() {
             break;
         }
-        let Some((run, facts)) = head(session, slots)? else {
-            break;
+        if limit.is_none() && heads.iter().any(|(_, facts)| facts.judge().is_none()) {
+            limit = Some(budget::met(session, cx, slots.workspace)?);
+        }
+        let met = limit.clone().flatten();
+        let outcome = |facts: &Facts| match (facts.judge(), &met) {
+            (Some(code), _) => Some(Outcome::failed(code, None)),
+            (None, Some(limit)) => Some(Outcome::failed(limit.code, Some(limit.clone()))),
+            (None, None) => None,
         };
-        let outcome = if let Some(code) = facts.judge() {
-            Some(Outcome::failed(code, None))
-        } else {
-            if limit.is_none() {
-                limit = Some(budget::met(session, cx, slots.workspace)?);
+        let mut begin = Vec::new();
+        let mut ends = None;
+        for (run, facts) in &heads {
+            left -= 1;
+            ends = outcome(facts).map(|outcome| (*run, outcome));
+            if ends.is_some() {
+                break;
             }
-            limit
-                .clone()
-                .flatten()
-                .map(|limit| Outcome::failed(limit.code, Some(limit)))
-        };
-        match outcome {
-            None => start(session, cx, slots, run)?,
-            Some(outcome) => {
-                let live = Live::hold(session, run)?.ok_or_else(|| Error::Store {
-                    detail: format!("{run} has ended and waits"),
-                })?;
-                end(session, cx, slots, &live, &outcome, None)?;
-            }
+            begin.push(*run);
+        }
+        start(session, cx, slots, &begin)?;
+        // Its end may let another turn of its thread go on, which comes before what is further behind.
+        if let Some((run, outcome)) = ends {
+            let live = Live::hold(session, run)?.ok_or_else(|| Error::Store {
+                detail: format!("{run} has ended and waits"),
+            })?;
+            end(session, cx, slots, &live, &outcome)?;
         }
     }
     Ok(())
@@ -65,20 +72,30 @@ fn start(
     session: &mut dyn Session,
     cx: Cx<'_>,
     slots: &mut Slots,
-    run: RunId,
+    runs: &[RunId],
 ) -> Result<(), Error> {
-    session.execute(
-        "UPDATE runs SET status = 'running', started_at = $2, due_at = $2, deadline_at = $2 + time_limit_seconds * 1000
-         WHERE id = $1",
-        &[
-            Param::Text(&run.to_string()),
-            Param::Int(cx.now.millis()),
-        ],
-    )?;
-    slots.queued -= 1;
-    slots.running += 1;
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<String> = runs.iter().map(ToString::to_string).collect();
+    let rows: Vec<_> = texts.iter().map(|text| [Param::Text(text)]).collect();
+    for rows in rows.chunks(ROWS) {
+        let mut params = vec![Param::Int(cx.now.millis())];
+        let these = values([""], rows, &mut params);
+        session.execute(
+            &format!(
+                "UPDATE runs SET status = 'running', started_at = $1, due_at = $1, deadline_at = $1 + time_limit_seconds * 1000
+                 WHERE id IN {these}"
+            ),
+            &params,
+        )?;
+    }
+    let count = i64::try_from(runs.len()).unwrap_or(0);
+    slots.queued -= count;
+    slots.running += count;
     let running = Happened::Status(RunStatus::Running, None);
-    event::record(session, cx, run, &[running])?;
+    let happened: Vec<_> = runs.iter().map(|run| (*run, &running)).collect();
+    event::record_all(session, cx, &happened)?;
     session.notify(CLAIMABLE)
 }
 
@@ -141,30 +158,37 @@ impl Facts {
     }
 }
 
-/// The run that is next in a workspace's queue.
-fn head(session: &mut dyn Session, slots: &Slots) -> Result<Option<(RunId, Facts)>, Error> {
-    let Some(row) = session.row(
+/// The runs that are next in a workspace's queue, at most `most`.
+fn heads(
+    session: &mut dyn Session,
+    slots: &Slots,
+    most: usize,
+) -> Result<Vec<(RunId, Facts)>, Error> {
+    let rows = session.query(
         "SELECT r.id, a.paused, u.state, m.role, r.turn_id, r.trigger_id, t.enabled, h.state
          FROM runs r JOIN agents a ON a.id = r.agent_id JOIN users u ON u.id = r.started_by
          LEFT JOIN members m ON m.workspace_id = r.workspace_id AND m.user_id = r.started_by
          LEFT JOIN triggers t ON t.id = r.trigger_id LEFT JOIN threads h ON h.id = r.thread_id
-         WHERE r.workspace_id = $1 AND r.status = 'pending' AND r.blocked = 0 ORDER BY r.position LIMIT 1",
-        &[Param::Text(&slots.workspace.to_string())],
-    )?
-    else {
-        return Ok(None);
+         WHERE r.workspace_id = $1 AND r.status = 'pending' AND r.blocked = 0 ORDER BY r.position LIMIT $2",
+        &[
+            Param::Text(&slots.workspace.to_string()),
+            Param::Int(i64::try_from(most).unwrap_or(i64::MAX)),
+        ],
+    )?;
+    let facts = |row: &Row| {
+        let facts = Facts {
+            agent_paused: row.int(1)? != 0,
+            user: row.parsed(2)?,
+            role: row.opt_parsed(3)?,
+            is_turn: row.opt_text(4)?.is_some(),
+            // A deleted trigger no longer fires.
+            trigger_enabled: row
+                .opt_text(5)?
+                .map(|_| Ok::<_, Error>(row.opt_int(6)?.unwrap_or(0) != 0))
+                .transpose()?,
+            thread: row.opt_parsed(7)?,
+        };
+        Ok((row.parsed(0)?, facts))
     };
-    let facts = Facts {
-        agent_paused: row.int(1)? != 0,
-        user: row.parsed(2)?,
-        role: row.opt_text(3)?.map(|_| row.parsed(3)).transpose()?,
-        is_turn: row.opt_text(4)?.is_some(),
-        // A deleted trigger no longer fires.
-        trigger_enabled: row
-            .opt_text(5)?
-            .map(|_| Ok::<_, Error>(row.opt_int(6)?.unwrap_or(0) != 0))
-            .transpose()?,
-        thread: row.opt_text(7)?.map(|_| row.parsed(7)).transpose()?,
-    };
-    Ok(Some((row.parsed(0)?, facts)))
+    rows.iter().map(facts).collect()
 }

@@ -85,7 +85,7 @@ pub(crate) fn sweep(
             continue;
         };
         if let Some(outcome) = why(&live, cx) {
-            end(session, cx, &mut slots, &live, &outcome, None)?;
+            end(session, cx, &mut slots, &live, &outcome)?;
             ended += 1;
         }
     }

@@ -20,6 +20,7 @@ use crate::{
     sql::{Param, Session},
 };
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// What came of asking for leave to make a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,25 +75,8 @@ pub(crate) fn begin_step(
     started(session, cx, lease, seq, kind, name)
 }
 
-/// [`begin_step`] of a step with the provider, and [`begin_call`] of its first call.
-///
-/// # Errors
-/// Those of both.
-pub(crate) fn begin(
-    session: &mut dyn Session,
-    cx: Cx<'_>,
-    lease: &Lease,
-    call: CallOf,
-    name: Option<&str>,
-    most_micros: i64,
-) -> Result<Begun, Error> {
-    Live::leased(session, lease)?;
-    started(session, cx, lease, call.seq, StepKind::Provider, name)?;
-    reserve(session, cx, lease, call, most_micros)
-}
-
 /// A step of a run that is held begins.
-fn started(
+pub(super) fn started(
     session: &mut dyn Session,
     cx: Cx<'_>,
     lease: &Lease,
@@ -141,15 +125,22 @@ pub(crate) fn begin_call(
     reserve(session, cx, lease, call, most_micros)
 }
 
-fn reserve(
+pub(super) fn reserve(
     session: &mut dyn Session,
     cx: Cx<'_>,
     lease: &Lease,
     call: CallOf,
     most_micros: i64,
 ) -> Result<Begun, Error> {
-    let of = (lease.run, call.seq, call.call, lease.attempt);
-    let limit = budget::reserve(session, cx, lease.workspace, of, most_micros)?;
+    let call = budget::Call {
+        workspace: lease.workspace,
+        run: lease.run,
+        seq: call.seq,
+        number: call.call,
+        attempt: lease.attempt,
+        micros: most_micros,
+    };
+    let limit = budget::reserve(session, cx, &[call])?.pop().flatten();
     Ok(limit.map_or(Begun::Go, Begun::Refused))
 }
 
@@ -167,7 +158,7 @@ pub(crate) fn settle_call(
     settle(session, lease, call, micros)
 }
 
-fn settle(
+pub(super) fn settle(
     session: &mut dyn Session,
     lease: &Lease,
     call: CallOf,
@@ -197,42 +188,23 @@ pub(crate) fn checkpoint(
     Ok(())
 }
 
-/// Settles a call and keeps the result of its step; with an outcome the run ends so. Each as [`settle_call`], [`checkpoint`] and
-/// [`finish`](super::finish) do it.
+/// Settles a call and keeps the result of its step, as [`settle_call`] and [`checkpoint`] do.
 ///
 /// # Errors
-/// Those of the three.
+/// Those of both.
 pub(crate) fn keep(
     session: &mut dyn Session,
     cx: Cx<'_>,
     lease: &Lease,
     (call, micros): (CallOf, i64),
     step: &StepDone<'_>,
-    outcome: Option<&Outcome>,
 ) -> Result<(), Error> {
-    // Workspaces are held before runs.
-    let slots = match outcome {
-        Some(_) => Some(Slots::of(session, lease.workspace)?),
-        None => None,
-    };
-    let live = Live::leased(session, lease)?;
-    settle(session, lease, call, micros)?;
-    let done = done(session, cx, lease, step)?.then_some(Happened::Step(step.seq, StepState::Done));
-    match (slots, outcome) {
-        (Some(mut slots), Some(outcome)) => {
-            end(session, cx, &mut slots, &live, outcome, done)?;
-            promote(session, cx, &mut slots)?;
-            slots.save(session)
-        }
-        _ => match done {
-            Some(done) => event::record(session, cx, lease.run, &[done]),
-            None => Ok(()),
-        },
-    }
+    settle_call(session, lease, call, micros)?;
+    checkpoint(session, cx, lease, step)
 }
 
 /// Keeps the result of a step of a run that is held; whether it was not kept before.
-fn done(
+pub(super) fn done(
     session: &mut dyn Session,
     cx: Cx<'_>,
     lease: &Lease,
@@ -324,7 +296,7 @@ pub(crate) fn pause(
     };
     if limited >= LIMITED || live.deadline_at.is_some_and(|deadline| until >= deadline) {
         let outcome = Outcome::failed(Code::ProviderRateLimited, Some(limit));
-        end(session, cx, &mut slots, &live, &outcome, None)?;
+        end(session, cx, &mut slots, &live, &outcome)?;
         promote(session, cx, &mut slots)?;
         slots.save(session)?;
         return Ok(Paused::Failed);
@@ -348,14 +320,19 @@ pub(crate) fn pause(
 
 /// Charges these runs for calls whose outcome will never be known.
 pub(super) fn charge(session: &mut dyn Session, runs: &[RunId]) -> Result<(), Error> {
-    for (run, seq, micros) in budget::charge(session, runs)? {
+    for (run, seq, micros) in budget::charge(session, runs, &HashMap::new())? {
         cost(session, run, seq, micros)?;
     }
     Ok(())
 }
 
 /// Adds to what a step and its run have cost.
-fn cost(session: &mut dyn Session, run: RunId, seq: u32, micros: i64) -> Result<(), Error> {
+pub(super) fn cost(
+    session: &mut dyn Session,
+    run: RunId,
+    seq: u32,
+    micros: i64,
+) -> Result<(), Error> {
     let run = run.to_string();
     session.execute(
         "UPDATE steps SET cost_micros = cost_micros + $3 WHERE run_id = $1 AND seq = $2",

@@ -19,7 +19,7 @@ mod values;
 pub(crate) use gate::Gate;
 pub use hub::{Hub, Watch};
 pub(crate) use row::{Row, Value};
-pub(crate) use values::{ROWS, values};
+pub(crate) use values::{ROWS, parts, values};
 
 use crate::error::Error;
 use job::{Job, Typed, Work};

@@ -6,6 +6,17 @@ use std::fmt::Write as _;
 /// Most rows of one statement.
 pub(crate) const ROWS: usize = 64;
 
+/// Parts of `rows` whose sizes are few, for statements in which no row may be there twice: [`values`] fills none of them up.
+pub(crate) fn parts<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let most = rows.len().min(ROWS);
+        let size = if most == 0 { 0 } else { 1 << most.ilog2() };
+        let (part, rest) = rows.split_at_checked(size).filter(|_| size > 0)?;
+        rows = rest;
+        Some(part)
+    })
+}
+
 /// `(VALUES …)` of at most [`ROWS`] rows, at least one, with columns named `column1`, `column2` and so on; what they hold is put behind
 /// `params`. `types` are what PostgreSQL would not guess, as it takes everything for text. The last row is repeated up to a power of two, so
 /// that there are few statements to prepare: a row that is there twice must do no harm.
@@ -37,6 +48,17 @@ pub(crate) fn values<'a, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_powers_of_two() {
+        let sizes = |count| {
+            let rows = vec![(); count];
+            parts(&rows).map(<[()]>::len).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(0), [0; 0]);
+        assert_eq!(sizes(11), [8, 2, 1]);
+        assert_eq!(sizes(130), [64, 64, 2]);
+    }
 
     #[test]
     fn rows_are_filled_up_to_a_power_of_two() {

@@ -19,4 +19,5 @@ mod dequeue;
 mod keys;
 mod leases;
 mod simulation;
+mod together;
 mod world;
