@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     id::WorkspaceId,
     provider::{Message, Priced},
-    runs::{self, Begun, Claim, Lease, Outcome, Write},
+    runs::{self, Begun, Claim, Lease, Outcome, What, Write},
     sql::{Param, Session},
 };
 use std::{sync::Arc, time::Duration};
@@ -111,10 +111,14 @@ impl Node {
             .await
     }
 
-    /// [`Self::persist`] of what gathers with what other workers write.
+    /// [`Self::persist`] of what gathers with what other workers write, whatever their workspaces.
     pub(super) async fn gather(&self, write: Write) -> Result<Begun, Error> {
-        let lane = write.lease.workspace.to_string();
-        self.insist(|| self.writes.ask(&lane, write.clone())).await
+        // Apart, since each takes rows of the ledger in order, but not both in one transaction.
+        let lane = match write.what {
+            What::Begin { .. } => "begin",
+            What::End(_) => "end",
+        };
+        self.insist(|| self.writes.ask(lane, write.clone())).await
     }
 
     async fn insist<T, F: Future<Output = Result<T, Error>>>(

@@ -69,7 +69,7 @@ impl<Q: Send + 'static, A: Send + 'static> Gate<Q, A> {
         }))
     }
 
-    /// Asks within a transaction of the workspace `lane`; it may be asked more than once.
+    /// Asks within a transaction of `lane`, which may be a workspace as in [`Store::write_in`]; it may be asked more than once.
     ///
     /// # Errors
     /// Those of the question; [`Error::Unavailable`] when too many wait, or no answer comes.

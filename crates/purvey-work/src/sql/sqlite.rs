@@ -21,6 +21,8 @@ use std::{
 const GROUP: usize = 256;
 /// Most jobs that wait; more are refused.
 const WAITING: usize = 16_384;
+/// Pages of the log that are moved to the database at once, 32 MiB: the more, the more of them are the same page again.
+const CHECKPOINT: i64 = 8_192;
 /// Most readers at once.
 const READERS: usize = super::READS;
 
@@ -62,6 +64,9 @@ impl Sqlite {
         connection.pragma_update(None, "foreign_keys", true)?;
         keep_plans(&connection)?;
         connection.pragma_update(None, "cache_size", -65_536)?;
+        // What a savepoint may have to undo would go to a file otherwise.
+        connection.pragma_update(None, "temp_store", "memory")?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.set_prepared_statement_cache_capacity(512);
         let writer = Arc::new(Mutex::new(connection));
@@ -223,6 +228,9 @@ fn together(
     group: &mut [Box<dyn Job>],
     hub: &Hub,
 ) -> Vec<Result<(), Error>> {
+    if let [job] = group {
+        return vec![single(connection, &mut |session| job.run(session), hub)];
+    }
     let mut fates = Vec::with_capacity(group.len());
     let mut topics = Vec::new();
     let committed = (|| {

@@ -4,7 +4,7 @@ use super::world::World;
 use crate::{
     code::Code,
     error::Error,
-    model::VerificationError,
+    model::{RunStatus, VerificationError},
     runs::{self, Begun, CallOf, Lease, Outcome, Target, What, Write},
     sql::Value as Column,
 };
@@ -92,6 +92,7 @@ fn write(world: &World, writes: &[Write], at_once: usize) -> Vec<&'static str> {
 fn history(at_once: usize) -> Vec<Vec<Column>> {
     let mut world = World::new(77);
     let owner = world.user();
+    let mut waiting = None;
     for (limit, starts) in [(3, 5), (2, 3)] {
         let workspace = world.workspace(owner, limit, 10);
         let agent = world.agent(workspace, owner);
@@ -102,13 +103,18 @@ fn history(at_once: usize) -> Vec<Vec<Column>> {
                 .unwrap();
         }
         for _ in 2..starts {
-            world.run(agent, owner);
+            let run = world.run(agent, owner);
+            waiting = Some(run)
+                .filter(|run| run.status == RunStatus::Pending)
+                .or(waiting);
         }
     }
     let leases: Vec<_> = world.claim("n", 9).into_iter().map(|it| it.lease).collect();
     assert_eq!(leases.len(), 5);
+    let waiting = waiting.unwrap();
     let lost = Lease {
-        attempt: 2,
+        run: waiting.id,
+        workspace: waiting.workspace_id,
         ..leases[0].clone()
     };
     world.pass(10);
@@ -141,7 +147,10 @@ fn history(at_once: usize) -> Vec<Vec<Column>> {
     let said = write(&world, &writes, at_once);
     assert_eq!(said, ["go", "go", "lost", "go", "go", "go"]);
     assert_eq!(
-        world.numbers("SELECT running, queued FROM workspaces ORDER BY running DESC", &[]),
+        world.numbers(
+            "SELECT running, queued FROM workspaces ORDER BY running DESC",
+            &[]
+        ),
         [[2, 0], [1, 0]]
     );
     assert_eq!(
