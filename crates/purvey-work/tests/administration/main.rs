@@ -9,6 +9,7 @@
 
 mod agents;
 mod identity;
+mod starts;
 #[path = "../support/mod.rs"]
 mod support;
 mod workspaces;
