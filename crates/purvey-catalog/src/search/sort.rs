@@ -129,7 +129,7 @@ impl<'a> RankedKey<'a> {
 fn within<C: Code>(codes: &[C], at: usize, from: u32, to: u32, or: u32) -> u64 {
     let codes = codes.get(at * 64..).unwrap_or_default();
     let (from, to, or) = (C::of(from), C::of(to), C::of(or));
-    mask(&codes[..codes.len().min(64)], |code| {
+    mask(&codes[..codes.len().min(64)], move |code| {
         ((code >= from) & (code <= to)) | (code == or)
     })
 }

@@ -134,7 +134,8 @@ pub(crate) fn mask<C: Code>(codes: &[C], holds: impl Fn(C) -> bool) -> u64 {
     }
 }
 
-/// As [`mask`]. The number is part of the type: only then does the compiler use vector instructions wherever it puts this.
+/// As [`mask`]. The compiler uses vector instructions wherever it puts this when the number is part of the type, and when `holds` has its
+/// bounds by value and compares without branches.
 fn mask_of_all<C: Code>(codes: &[C; 64], holds: impl Fn(C) -> bool) -> u64 {
     /// Gathers the lowest bits of eight bytes in the top byte: bit 8i meets the factor's bit 56 - 7i.
     const GATHER: u64 = 0x0102_0408_1020_4080;

@@ -121,13 +121,13 @@ impl Column {
 fn in_range(packed: &Codes, first: u32, last: u32) -> Vec<u64> {
     fn scan<C: Code>(codes: &[C], first: u32, last: u32) -> Vec<u64> {
         let (first, last) = (C::of(first), C::of(last));
-        words(codes, |code| code >= first && code <= last)
+        words(codes, move |code| (code >= first) & (code <= last))
     }
     with_codes!(packed, codes => scan(codes, first, last))
 }
 
-fn words<C: Code>(codes: &[C], holds: impl Fn(C) -> bool) -> Vec<u64> {
-    codes.chunks(64).map(|chunk| mask(chunk, &holds)).collect()
+fn words<C: Code>(codes: &[C], holds: impl Fn(C) -> bool + Copy) -> Vec<u64> {
+    codes.chunks(64).map(|chunk| mask(chunk, holds)).collect()
 }
 
 fn of_many<C: Code>(starts: &[u32], codes: &[C], selection: &Selection) -> Vec<u64> {
