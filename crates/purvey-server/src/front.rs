@@ -168,10 +168,11 @@ impl Front {
         B::Error: Into<axum::BoxError>,
     {
         let odp = &self.shared.odp;
+        // Boxed is what reads do not need: every request would move it otherwise.
         if let Some(target) = odp.target(parts.uri.path()) {
             let work = odp.answer(&parts, &target, id, || Body::new(body));
             return match target {
-                Target::Search(_) => work.instrument(span(&parts, id)).await,
+                Target::Search(_) => Box::pin(work.instrument(span(&parts, id))).await,
                 // A span would cost a tenth of a read, which itself logs nothing but its failure.
                 _ => work.await,
             };
@@ -180,7 +181,7 @@ impl Front {
         let mut request = Request::from_parts(parts, Body::new(body));
         request.extensions_mut().insert(id.clone());
         let work = self.shared.other.clone().oneshot(request);
-        match work.instrument(span).await {
+        match Box::pin(work.instrument(span)).await {
             Ok(response) => response,
             Err(never) => match never {},
         }

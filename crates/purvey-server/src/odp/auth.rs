@@ -28,7 +28,7 @@ pub(super) async fn access(
     match (known, presented) {
         (Some(access), _) => Ok(access),
         // Whoever is to start a published agent presents one token to the whole origin: a user of the run platform reads what is public.
-        (None, Some(token)) if odp.knows(token).await => public(catalog, operation),
+        (None, Some(token)) if Box::pin(odp.knows(token)).await => public(catalog, operation),
         (None, presented) => Err(refusal(catalog, presented.is_some())),
     }
 }

@@ -81,7 +81,7 @@ impl Odp {
             (&Method::GET | &Method::HEAD, _) => self.read(parts, target).await,
             (&Method::OPTIONS, _) => Ok(respond::options(allow)),
             (&Method::POST, Target::Search(kind)) => {
-                search::begin(self, parts, *kind, body()).await
+                Box::pin(search::begin(self, parts, *kind, body())).await
             }
             _ => Err(Failure::MethodNotAllowed { allow }),
         };
@@ -119,7 +119,9 @@ impl Odp {
                 let query = query::list(query).map_err(Failure::InvalidRequest)?;
                 several(list(catalog, headers, operation.clone(), query, &access)?)
             }
-            Target::Search(kind) => several(search::resume(self, parts, *kind, &access).await?),
+            Target::Search(kind) => {
+                several(Box::pin(search::resume(self, parts, *kind, &access)).await?)
+            }
             Target::Definitions(collection, kind) => {
                 several(definitions(catalog, *collection, *kind, query, &access)?)
             }
