@@ -79,7 +79,7 @@ impl Builder {
     /// The client.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the origin is no `http` or `https` URL without path, or the token cannot stand in a header.
+    /// [`Error::Usage`] when the origin is no `http` or `https` URL without path, or the token is not visible ASCII.
     pub fn build(self) -> Result<Client, Error> {
         let usage = |text: String| Error::Usage(text);
         let origin = Url::parse(&self.origin)
@@ -94,9 +94,15 @@ impl Builder {
             })?;
         let token = self
             .token
-            .map(|token| HeaderValue::try_from(format!("Bearer {}", token.expose().trim())))
-            .transpose()
-            .map_err(|_| usage("the token has characters that no token has".into()))?
+            .map(|token| {
+                let text = token.expose().trim();
+                let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+                let value = HeaderValue::try_from(format!("Bearer {text}")).ok();
+                value.filter(|_| visible).ok_or_else(|| {
+                    usage("a token is visible ASCII characters without blanks".into())
+                })
+            })
+            .transpose()?
             .map(|mut value| {
                 value.set_sensitive(true);
                 Redacted::new(value)

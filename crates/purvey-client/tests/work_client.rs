@@ -380,8 +380,9 @@ fn nothing_prints_the_token_and_bad_origins_are_refused() {
     }
     let secret = purvey_client::Redacted::new("pvy_planted-secret");
     assert_eq!(format!("{secret:?} {secret}"), "[redacted] [redacted]");
-    let broken = Client::builder("http://a.example")
-        .token("pvy_planted\nsecret")
-        .build();
-    assert!(!format!("{:?}", broken.err()).contains("planted"));
+    for token in ["pvy_planted\nsecret", "pvy_planted secret", "pvy_planted-é"] {
+        let broken = Client::builder("http://a.example").token(token).build();
+        assert!(matches!(broken, Err(Error::Usage(_))), "{token}");
+        assert!(!format!("{:?}", broken.err()).contains("planted"));
+    }
 }

@@ -33,22 +33,36 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// The secret, for sending it.
-    pub(crate) fn secret(&self) -> &str {
-        &self.0
+    /// The token in a file's text.
+    pub(crate) fn of(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The secret, for sending it; nothing for an empty one. `from` says where it comes from.
+    ///
+    /// Visible ASCII is more than RFC 6750 §2.1 has, since the servers that compare tokens as they are take that too.
+    pub(crate) fn secret(&self, from: impl fmt::Display) -> Result<Option<&str>, Failure> {
+        let text = self.0.trim();
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let wrong = format_args!("{from}: a token is visible ASCII characters without blanks");
+            return Err(Failure::usage(wrong).hint(
+                "give the token alone, without `Bearer` and whatever else stands beside it",
+            ));
+        }
+        Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
     /// The field that carries it; nothing for an empty one.
-    fn bearer(&self) -> Result<Option<HeaderValue>, Failure> {
-        let text = self.0.trim();
-        if text.is_empty() {
-            return Ok(None);
-        }
-        HeaderValue::try_from(format!("Bearer {text}"))
-            .map(Some)
-            .map_err(|_| Failure::usage("the token must be printable ASCII characters"))
+    fn bearer(&self, from: impl fmt::Display) -> Result<Option<HeaderValue>, Failure> {
+        self.secret(from)?
+            .map(|text| HeaderValue::try_from(format!("Bearer {text}")))
+            .transpose()
+            .map_err(Failure::usage)
     }
 }
+
+/// Where a token comes from that is in no file.
+pub(crate) const TOKEN: &str = "--token or PURVEY_TOKEN";
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,22 +97,17 @@ impl Reach {
         let Some(origin) = origin else {
             return Ok(builder);
         };
-        let token = match &self.token_file {
-            Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| {
-                    Failure::usage(format_args!("--token-file {}: {error}", path.display()))
-                })?;
-                if text.trim().is_empty() {
-                    return Err(Failure::usage(format_args!(
-                        "--token-file {}: it is empty",
-                        path.display()
-                    )));
-                }
-                Token::read(&text).ok()
+        let bearer = match (&self.token_file, &self.token) {
+            (Some(path), _) => {
+                let from = format!("--token-file {}", path.display());
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| Failure::usage(format_args!("{from}: {error}")))?;
+                let bearer = Token::of(text).bearer(&from)?;
+                Some(bearer.ok_or_else(|| Failure::usage(format_args!("{from}: it is empty")))?)
             }
-            None => self.token.clone(),
+            (None, Some(token)) => token.bearer(TOKEN)?,
+            (None, None) => None,
         };
-        let bearer = token.as_ref().map_or(Ok(None), Token::bearer)?;
         Ok(match bearer {
             Some(value) => builder.credential(origin.clone(), header::AUTHORIZATION, value),
             None => builder,

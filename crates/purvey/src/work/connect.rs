@@ -1,7 +1,11 @@
 //! Which server, and as whom.
 
 use super::fault;
-use crate::{failure::Failure, reach::Token, units::Time};
+use crate::{
+    failure::Failure,
+    reach::{TOKEN, Token},
+    units::Time,
+};
 use http::Method;
 use purvey_client::Client;
 use serde_json::Value;
@@ -65,17 +69,19 @@ impl Connect {
     }
 
     fn secret(&self) -> Result<Option<String>, Failure> {
-        let text = match (&self.token_file, &self.token) {
-            (Some(path), _) => std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format_args!("--token-file {}: {error}", path.display()))
-            })?,
-            (None, Some(token)) => token.secret().to_owned(),
+        let (token, from) = match (&self.token_file, &self.token) {
+            (Some(path), _) => {
+                let from = format!("--token-file {}", path.display());
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| Failure::usage(format_args!("{from}: {error}")))?;
+                (Token::of(text), from)
+            }
+            (None, Some(token)) => (token.clone(), TOKEN.to_owned()),
             (None, None) => return Ok(None),
         };
-        match text.trim() {
-            "" => Err(Failure::usage("the token is empty")),
-            text => Ok(Some(text.to_owned())),
-        }
+        let secret = token.secret(&from)?;
+        let secret = secret.ok_or_else(|| Failure::usage(format_args!("{from}: it is empty")))?;
+        Ok(Some(secret.to_owned()))
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
