@@ -107,32 +107,33 @@ impl Node {
         + Send
         + 'static,
     ) -> Result<T, Error> {
-        self.insist(|| self.write(Some(workspace), job.clone()))
-            .await
-    }
-
-    /// [`Self::persist`] of what gathers with what other workers write, whatever their workspaces.
-    pub(super) async fn gather(&self, write: Write) -> Result<Begun, Error> {
-        // Apart, since each takes rows of the ledger in order, but not both in one transaction.
-        let lane = match write.what {
-            What::Begin { .. } => "begin",
-            What::End(_) => "end",
-        };
-        self.insist(|| self.writes.ask(lane, write.clone())).await
-    }
-
-    async fn insist<T, F: Future<Output = Result<T, Error>>>(
-        &self,
-        mut ask: impl FnMut() -> F,
-    ) -> Result<T, Error> {
         loop {
-            match ask().await {
+            match self.write(Some(workspace), job.clone()).await {
                 Err(Error::Unavailable { detail }) => {
                     tracing::warn!(detail, "the run store cannot be used now; trying again");
                     self.sleep(AGAIN).await;
                 }
                 answer => return answer,
             }
+        }
+    }
+
+    /// [`Self::persist`] of what gathers with what other workers write, whatever their workspaces; alone while that cannot be written: a
+    /// workspace that somebody else holds must not keep back the others.
+    pub(super) async fn gather(&self, write: Write) -> Result<Begun, Error> {
+        // Apart, since each takes rows of the ledger in order, but not both in one transaction.
+        let lane = match write.what {
+            What::Begin { .. } => "begin",
+            What::End(_) => "end",
+        };
+        match self.writes.ask(lane, write.clone()).await {
+            Err(Error::Unavailable { .. }) => {
+                self.persist(write.lease.workspace, move |session, cx| {
+                    runs::alone(session, cx, &write)
+                })
+                .await
+            }
+            answer => answer,
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) use live::Lease;
 pub(crate) use read::{EventData, Filter, events, list, run, steps};
 pub(crate) use start::{Admission, By, Start, Target};
 pub(crate) use sweep::{promote_waiting, prune, sweep, to_sweep};
-pub(crate) use together::{Last, What, Write, together};
+pub(crate) use together::{Last, What, Write, alone, together};
 pub(crate) use work::{
     Begun, CallOf, StepDone, begin_call, begin_step, checkpoint, keep, pause, settle_call,
 };

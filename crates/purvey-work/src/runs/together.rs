@@ -97,8 +97,9 @@ pub(crate) fn together(
             What::End(last) => ends.push((write, live, &**last)),
         }
     }
-    let mut begun = begin(session, cx, &begins)?;
+    // What ends gives back what it had reserved, which may be what a call that begins lacks.
     end(session, cx, &mut slots, &ends)?;
+    let mut begun = begin(session, cx, &begins)?;
     let answer = |write: &Write| match lives.get(&write.lease.run) {
         Some(live) if live.is_held_by(&write.lease) => {
             Ok(begun.remove(&write.lease.run).unwrap_or(Begun::Go))
@@ -122,7 +123,11 @@ fn unusual() -> Error {
     }
 }
 
-fn alone(session: &mut dyn Session, cx: Cx<'_>, write: &Write) -> Result<Begun, Error> {
+/// One write in a transaction of its own.
+///
+/// # Errors
+/// [`Error::LeaseLost`]; those of the store.
+pub(crate) fn alone(session: &mut dyn Session, cx: Cx<'_>, write: &Write) -> Result<Begun, Error> {
     let Write { lease, call, what } = write;
     match what {
         What::Begin { name, most_micros } => {
@@ -309,16 +314,19 @@ fn end(
             part,
             &mut params,
         );
-        session.execute(
+        let written = session.execute(
             &format!(
                 "UPDATE runs SET status = n.column2, finished_at = $1, output = n.column3, error_code = n.column4,
                     error_detail = n.column5, limit_detail = n.column6, verification_status = n.column7,
                     verification_errors = n.column8, cost_micros = cost_micros + n.column9,
                     lease_owner = NULL, due_at = NULL, blocked = 0
-                 FROM {new} AS n WHERE runs.id = n.column1"
+                 FROM {new} AS n WHERE runs.id = n.column1 AND finished_at IS NULL"
             ),
             &params,
         )?;
+        if written < part.len() as u64 {
+            return Err(unusual());
+        }
     }
 
     let mut agents = BTreeMap::<String, i64>::new();

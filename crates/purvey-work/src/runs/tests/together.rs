@@ -13,6 +13,7 @@ use serde_json::json;
 super::on_each_store! {
     what_is_written_together_is_as_if_each_came_alone,
     limits_are_as_exact_together_as_alone,
+    what_ends_makes_room_for_what_begins_with_it,
     what_was_begun_before_is_left_to_be_written_alone,
 }
 
@@ -198,6 +199,32 @@ fn limits_are_as_exact_together_as_alone() {
         [[0, 3 * CENT]]
     );
     assert_eq!(world.number("SELECT COUNT(*) FROM reservations", &[]), 2);
+}
+
+fn what_ends_makes_room_for_what_begins_with_it() {
+    let world = World::new(80);
+    let owner = world.user();
+    world.sql("UPDATE limits SET platform_daily_cents = 3", &[]);
+    let agent = world.agent(world.workspace(owner, 2, 0), owner);
+    for _ in 0..2 {
+        world.run(agent, owner);
+    }
+    let claims = world.claim("n", 2);
+    let (first, second) = (&claims[0].lease, &claims[1].lease);
+    assert_eq!(write(&world, &[begins(first, 3 * CENT)], 1), ["go"]);
+    let ended = Outcome::Succeeded {
+        output: json!("done"),
+        verified: false,
+    };
+    let writes = [ends(first, CENT, ended), begins(second, CENT)];
+    assert_eq!(write(&world, &writes, 2), ["go", "go"]);
+    assert_eq!(
+        world.numbers(
+            "SELECT settled, reserved FROM ledger WHERE scope = 'platform'",
+            &[]
+        ),
+        [[CENT, CENT]]
+    );
 }
 
 fn what_was_begun_before_is_left_to_be_written_alone() {
