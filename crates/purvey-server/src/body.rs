@@ -52,14 +52,14 @@ pub(crate) async fn read(
         if body.size_hint().lower() > limit as u64 {
             // Who asks first has not sent anything, and must not be asked for it.
             if !headers.contains_key(EXPECT) {
-                drain(body);
+                drain(body, DRAIN);
             }
             return Err(BodyError::TooLarge);
         }
         let mut whole = BytesMut::new();
         while let Some(piece) = next(&mut body).await? {
             if whole.len() + piece.len() > limit {
-                drain(body);
+                drain(body, DRAIN);
                 return Err(BodyError::TooLarge);
             }
             whole.extend_from_slice(&piece);
@@ -86,15 +86,25 @@ pub(crate) async fn next(body: &mut Body) -> Result<Option<Bytes>, BodyError> {
     }
 }
 
+/// How much of a body that nobody wants is thrown away.
+#[derive(Clone, Copy)]
+pub(crate) struct Drain {
+    pub(crate) bytes: usize,
+    pub(crate) time: Duration,
+}
+
+const DRAIN: Drain = Drain {
+    bytes: 1_024 * 1_024,
+    time: Duration::from_secs(2),
+};
+
 /// Throws away a little of what still comes, beside the answer: a caller that is still sending gets to read it.
-fn drain(mut body: Body) {
-    const BYTES: usize = 1_024 * 1_024;
-    const TIME: Duration = Duration::from_secs(2);
-    tokio::spawn(timeout(TIME, async move {
+pub(crate) fn drain(mut body: Body, most: Drain) {
+    tokio::spawn(timeout(most.time, async move {
         let mut seen = 0;
         while let Ok(Some(piece)) = next(&mut body).await {
             seen += piece.len();
-            if seen > BYTES {
+            if seen > most.bytes {
                 break;
             }
         }

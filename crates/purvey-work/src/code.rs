@@ -100,6 +100,28 @@ codes! {
         "The model provider refused the request; check the agent's model and settings.";
     VerificationFailed "verification.failed" "Output breaks the contract"
         "The output does not fit the agent's output contract; mend the agent or the contract before starting again.";
+    SizeMismatch "artifact.size_mismatch" "Size differs"
+        "The bytes that came are not as many as X-Upload-Size says; mend the header or the body and use a new key.";
+    ChecksumMismatch "artifact.checksum_mismatch" "Checksum differs"
+        "The bytes that came do not have the SHA-256 that X-Content-SHA256 says; mend the header or the body and use a new key.";
+    RequestTooLarge "request.too_large" "Request too large"
+        "The upload is larger than this server takes; make it smaller and use a new key.";
+    RequestTimeout "request.timeout" "Request took too long"
+        "The upload stalled or came too slowly and was recorded as failed; send it again with a new key.";
+    RequestBroken "request.broken" "Broken request"
+        "The connection was lost before the upload was complete, so it was recorded as failed; send it again with a new key.";
+    UploadActive "artifact.upload_active" "Upload is still active"
+        "This upload is still being received; wait as long as Retry-After says, then send the same request with the same key.";
+    UploadFailed "artifact.upload_failed" "Upload has failed"
+        "This upload was recorded as failed, so nothing of it is kept; send it again with a new key.";
+    ArtifactDeleted "artifact.deleted" "Artifact was deleted"
+        "The artifact was deleted and its bytes are gone; to have it again, upload it with a new key.";
+    MetadataMismatch "artifact.metadata_mismatch" "Key names another upload"
+        "The key has named an upload of another filename, description, size or checksum; use a new key for it and never change a request under its key.";
+    UploadCapacity "artifact.capacity" "Too many uploads at once"
+        "The organization has as many uploads under way as it may; wait as long as Retry-After says.";
+    StorageQuota "artifact.storage_quota" "Storage is used up"
+        "The organization's artifacts would take more room than it has; delete some, or ask the operator for more.";
     RunTimeLimit "run.time_limit" "Time limit reached"
         "The run took longer than the agent's time limit, pauses included.";
     RunCrashed "run.crashed" "Run crashed"

@@ -6,6 +6,7 @@
 
 pub mod access;
 mod agents;
+mod artifacts;
 mod body;
 mod budget;
 mod clock;
@@ -29,11 +30,14 @@ mod threads;
 mod triggers;
 
 pub use access::{Actor, Principal};
+pub use artifacts::{Blobs, Bytewise, Piece, UploadHead, UploadLimits};
 pub use clock::{Chance, Clock, Day, SystemChance, SystemClock, Timestamp};
 pub use code::Code;
 pub use error::{Error, Fault, LimitDetail, Place, Refusal};
 pub use identity::tokens::NewToken;
 pub use paging::{Listing, PageRequest};
-pub use platform::{Bootstrapped, Platform, PlatformOptions, RunFilter, Sent, Started, Watched};
+pub use platform::{
+    Bootstrapped, Platform, PlatformOptions, RunFilter, Sent, Started, Uploaded, Watched,
+};
 pub use sql::{Hub, Store, Watch};
 pub use triggers::NewTrigger;

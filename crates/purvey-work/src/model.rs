@@ -116,6 +116,17 @@ words! {
         /// Cancelled by a caller.
         Cancelled "cancelled",
     }
+    /// Where an artifact stands (Work §7).
+    ArtifactStatus {
+        /// Its bytes are being received.
+        Uploading "uploading",
+        /// Whole, verified and durable.
+        Ready "ready",
+        /// It never became whole; nothing of it is kept.
+        Failed "failed",
+        /// Its bytes were deleted.
+        Deleted "deleted",
+    }
     /// How a run's output stands to its contract (Work §6).
     VerificationStatus {
         /// The agent has no contract.
@@ -403,6 +414,28 @@ pub struct Run {
     /// What it may read.
     pub artifacts: Vec<ArtifactId>,
     /// When it was admitted.
+    pub created_at: Timestamp,
+}
+
+/// Bytes that are whole or absent, and what is known of them (Work §7, §11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Its identifier.
+    pub id: ArtifactId,
+    /// Where it belongs.
+    pub workspace_id: WorkspaceId,
+    /// What its uploader calls it; data, never a path.
+    pub filename: String,
+    /// What its uploader says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Bytes, as declared and, once ready, as received.
+    pub size: u64,
+    /// SHA-256 of the bytes in lower-case hexadecimal, as declared and, once ready, as computed.
+    pub sha256: String,
+    /// Whether it can be used.
+    pub status: ArtifactStatus,
+    /// When its upload began.
     pub created_at: Timestamp,
 }
 

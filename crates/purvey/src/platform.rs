@@ -7,8 +7,8 @@ use crate::{
 };
 use purvey_catalog::catalog::Catalog;
 use purvey_work::{
-    Bootstrapped, Chance, Clock, Platform, PlatformOptions, Store, SystemChance, SystemClock,
-    config,
+    Blobs, Bootstrapped, Chance, Clock, Platform, PlatformOptions, Store, SystemChance,
+    SystemClock, config,
     engine::{Engine, EngineParts, EngineSettings, OdpTools, SystemSleeper},
     provider::Providers,
 };
@@ -23,6 +23,10 @@ use std::{
 const FILE: &str = "work.db";
 /// Where the first owner's token is written, in the data directory.
 const OWNER_TOKEN: &str = "owner-token";
+/// Where the bytes of artifacts are kept, in the data directory.
+const ARTIFACTS: &str = "artifacts";
+/// How often what is left of uploads is looked after.
+const TEND: Duration = Duration::from_secs(5);
 
 /// A platform that is open but does no work yet.
 pub(crate) struct Opened {
@@ -49,6 +53,17 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
     options
         .providers
         .extend(providers.names().map(str::to_owned));
+    let directory = settings.artifacts.clone();
+    let directory = directory.unwrap_or_else(|| data.join(ARTIFACTS));
+    options.blobs = Blobs::local(&directory)
+        .map_err(|error| Failure::new(error).about(&directory.display().to_string()))?;
+    settings.bound_uploads(&mut options.uploads);
+    if settings.database.is_some() {
+        tracing::warn!(
+            artifacts = %directory.display(),
+            "the database can be shared, this directory of artifacts cannot: run one server only, or mount one directory on all"
+        );
+    }
     let mut engine = EngineSettings::default();
     if let Some(workers) = settings.workers {
         engine.workers = workers.get() as usize;
@@ -81,6 +96,11 @@ impl Opened {
         if let Some(kept) = self.keep_runs {
             tokio::spawn(prune(self.platform.clone(), kept));
         }
+        if self.alone {
+            // Before the first caller: what is uploading now was so in the process before.
+            self.platform.tend_artifacts(true).await.map_err(failed)?;
+        }
+        tokio::spawn(tend_artifacts(self.platform.clone()));
         tokio::spawn(fire_schedules(self.platform));
         Ok(Engine::start(EngineParts {
             store: self.store,
@@ -103,6 +123,18 @@ async fn prune(platform: Platform, kept: Duration) {
             Ok(0) => {}
             Ok(runs) => tracing::info!(runs, "forgot runs that ended long ago"),
             Err(error) => tracing::warn!(%error, "old runs could not be forgotten; trying again"),
+        }
+    }
+}
+
+/// Ends what nobody uploads any more and throws away what is left of it; any node may.
+async fn tend_artifacts(platform: Platform) {
+    let mut tick = tokio::time::interval(TEND);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(error) = platform.tend_artifacts(false).await {
+            tracing::warn!(%error, "uploads could not be looked after; trying again");
         }
     }
 }

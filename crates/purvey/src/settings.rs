@@ -6,7 +6,7 @@ use crate::{
 };
 use purvey_catalog::catalog::Options;
 use purvey_server::{AdminToken, ServerConfig, TlsFiles};
-use purvey_work::config::ProviderConfigs;
+use purvey_work::{UploadLimits, config::ProviderConfigs};
 use serde::Deserialize;
 use std::{
     net::SocketAddr,
@@ -117,6 +117,24 @@ settings! {
     /// Forget runs this long after they ended, for example 30d [default: never]
     #[arg(long, value_name = "TIME", env = "PURVEY_KEEP_RUNS")]
     keep_runs: Time,
+    /// Directory of the bytes of artifacts [default: artifacts in the data directory]
+    #[arg(long, value_name = "DIR", env = "PURVEY_ARTIFACTS")]
+    artifacts: PathBuf,
+    /// Largest artifact [default: 5GiB]
+    #[arg(long, value_name = "SIZE", env = "PURVEY_MAX_ARTIFACT_BYTES")]
+    max_artifact_bytes: Size,
+    /// Room for the artifacts of one organization; more get 429 [default: 100GiB]
+    #[arg(long, value_name = "SIZE", env = "PURVEY_STORAGE_QUOTA")]
+    storage_quota: Size,
+    /// Uploads that one organization may have under way at once; more get 429 [default: 64]
+    #[arg(long, value_name = "N", env = "PURVEY_MAX_UPLOADS")]
+    max_uploads: NonZeroU32,
+    /// Uploads that one organization may begin in a minute; more get 429 [default: 6000]
+    #[arg(long, value_name = "N", env = "PURVEY_UPLOADS_PER_MINUTE")]
+    uploads_per_minute: NonZeroU32,
+    /// Time in which an upload must bring at least 1 KiB for each second of it, or it has failed [default: 30s]
+    #[arg(long, value_name = "TIME", env = "PURVEY_UPLOAD_PATIENCE")]
+    upload_patience: Time,
     /// Model providers: `[providers.NAME]` in the configuration file
     #[arg(skip)]
     providers: ProviderConfigs,
@@ -164,6 +182,7 @@ impl Settings {
             &mut settings.tls_cert,
             &mut settings.tls_key,
             &mut settings.admin_token_file,
+            &mut settings.artifacts,
         ];
         for path in paths.into_iter().flatten() {
             *path = base.join(&*path);
@@ -255,6 +274,11 @@ impl Settings {
                 size(self.disk_budget),
                 "every index is larger",
             ),
+            (
+                "upload-patience",
+                time(self.upload_patience),
+                "no upload could arrive",
+            ),
         ];
         match nothing.into_iter().find(|(_, is_nothing, _)| *is_nothing) {
             None => Ok(()),
@@ -294,6 +318,25 @@ impl Settings {
                 .hint("for example: openssl rand -hex 32")
         })?;
         Ok(Some(token))
+    }
+
+    /// The part of artifacts.
+    pub(crate) fn bound_uploads(&self, limits: &mut UploadLimits) {
+        if let Some(Size(bytes)) = self.max_artifact_bytes {
+            limits.bytes = bytes;
+        }
+        if let Some(Size(bytes)) = self.storage_quota {
+            limits.organization_bytes = bytes;
+        }
+        if let Some(count) = self.max_uploads {
+            limits.at_once = count.get();
+        }
+        if let Some(count) = self.uploads_per_minute {
+            limits.per_minute = count.get();
+        }
+        if let Some(Time(time)) = self.upload_patience {
+            limits.patience = time;
+        }
     }
 
     /// The catalog's part.

@@ -86,6 +86,8 @@ codes! {
         "The request's header has more fields or bytes than the server reads; send less of it.";
     UnsupportedMediaType "request.unsupported_media_type" UNSUPPORTED_MEDIA_TYPE "Unsupported media type"
         "Send a record as application/odp+json and a stream of records as application/x-ndjson.";
+    RangeNotSatisfiable "request.range_not_satisfiable" RANGE_NOT_SATISFIABLE "Range not satisfiable"
+        "The range lies behind the end of the bytes; Content-Range says how many there are.";
     RequestInvalid "request.invalid" UNPROCESSABLE_ENTITY "Invalid request"
         "The request breaks rules; errors says which, and where.";
     RateLimited "rate.limited" TOO_MANY_REQUESTS "Too many requests"
@@ -103,9 +105,17 @@ const fn of_work(code: work::Code) -> Option<StatusCode> {
         W::RequestInvalid | W::KeyMissing => StatusCode::UNPROCESSABLE_ENTITY,
         W::AuthMissing | W::AuthInvalid | W::AuthRevoked => StatusCode::UNAUTHORIZED,
         W::PermissionScope | W::PermissionRole | W::PermissionVisibility => StatusCode::FORBIDDEN,
+        W::SizeMismatch | W::ChecksumMismatch => StatusCode::BAD_REQUEST,
         W::NotFound => StatusCode::NOT_FOUND,
-        W::KeyReused | W::StateConflict => StatusCode::CONFLICT,
+        W::KeyReused
+        | W::StateConflict
+        | W::UploadActive
+        | W::UploadFailed
+        | W::ArtifactDeleted
+        | W::MetadataMismatch => StatusCode::CONFLICT,
         W::QueueFull
+        | W::UploadCapacity
+        | W::StorageQuota
         | W::RateLimited
         | W::BudgetStopped
         | W::DailyCost

@@ -1,4 +1,4 @@
-//! The page on errors and retries, sentence by sentence, through HTTP and on both stores (issue 5); artifacts and the client's policy apart.
+//! The page on errors and retries, sentence by sentence, through HTTP and on both stores ; the client's policy apart.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -34,3 +34,4 @@ mod stage;
 mod statuses;
 mod stopping;
 mod time;
+mod uploads;

@@ -11,7 +11,7 @@ use purvey_catalog::{
 };
 use purvey_server::{AdminToken, ServerConfig, Surfaces};
 use purvey_work::{
-    Clock, Platform, PlatformOptions, Store, SystemChance, config,
+    Blobs, Clock, Platform, PlatformOptions, Store, SystemChance, UploadLimits, config,
     engine::{Engine, EngineParts, EngineSettings, NoTools},
 };
 use serde_json::{Value, json};
@@ -121,6 +121,17 @@ fn providers(model: &Model, gate: &std::path::Path) -> config::ProviderConfigs {
     .unwrap()
 }
 
+/// Bounds that a test can reach.
+fn uploads() -> UploadLimits {
+    let mut limits = UploadLimits::default();
+    limits.bytes = 1_000_000;
+    limits.organization_bytes = 2_500_000;
+    limits.at_once = 3;
+    limits.per_minute = 20;
+    limits.patience = Duration::from_secs(2);
+    limits
+}
+
 impl Stage {
     async fn new(store: Store, place: Place) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -135,6 +146,8 @@ impl Stage {
         options
             .providers
             .extend(providers.names().map(str::to_owned));
+        options.blobs = Blobs::local(&directory.path().join("artifacts")).unwrap();
+        options.uploads = uploads();
         let platform = Platform::new(store.clone(), options);
         let engine = Engine::start(EngineParts {
             store,
@@ -188,6 +201,20 @@ impl Stage {
     /// Lets the runs of the provider `gate` end.
     pub(crate) fn open_gate(&self) {
         std::fs::write(self.directory.path().join("gate"), "").unwrap();
+    }
+
+    /// Files of artifacts, whole or coming.
+    pub(crate) fn files(&self) -> usize {
+        let count = |path: PathBuf| {
+            std::fs::read_dir(path).map_or(0, |entries| {
+                entries
+                    .filter(|entry| !entry.as_ref().unwrap().path().is_dir())
+                    .count()
+            })
+        };
+        let root = self.directory.path().join("artifacts");
+        let directories = std::fs::read_dir(&root).unwrap();
+        directories.map(|entry| count(entry.unwrap().path())).sum()
     }
 
     /// Hands everything over, and works on nothing any more.

@@ -4,12 +4,14 @@
 
 mod administration;
 mod agents;
+mod artifacts;
 mod runs;
 mod threads;
 mod triggers;
 
 use crate::{
     access::Principal,
+    artifacts::{Blobs, UploadLimits},
     clock::{Chance, Clock, Cx, SystemChance, SystemClock},
     error::Error,
     id::{AgentId, WorkspaceId},
@@ -24,6 +26,7 @@ use std::{
 };
 
 pub use administration::Bootstrapped;
+pub use artifacts::Uploaded;
 pub use runs::{RunFilter, Started, Watched};
 pub use threads::Sent;
 
@@ -36,6 +39,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     chance: Arc<dyn Chance>,
     providers: BTreeSet<String>,
+    blobs: Blobs,
+    uploads: UploadLimits,
     /// Where starts gather.
     starts: Gate<Start, Admission>,
     /// The workspaces of agents, which never change.
@@ -52,6 +57,10 @@ pub struct PlatformOptions {
     pub chance: Arc<dyn Chance>,
     /// Names of the providers that agents may name. Default: `echo` alone.
     pub providers: BTreeSet<String>,
+    /// Where the bytes of artifacts are kept. Default: nowhere, so that uploads fail.
+    pub blobs: Blobs,
+    /// What bounds uploads.
+    pub uploads: UploadLimits,
 }
 
 impl Default for PlatformOptions {
@@ -60,6 +69,8 @@ impl Default for PlatformOptions {
             clock: Arc::new(SystemClock),
             chance: Arc::new(SystemChance),
             providers: BTreeSet::from(["echo".to_owned()]),
+            blobs: Blobs::nowhere(),
+            uploads: UploadLimits::default(),
         }
     }
 }
@@ -72,6 +83,8 @@ impl Platform {
             clock,
             chance,
             providers,
+            blobs,
+            uploads,
         } = options;
         let starts = {
             let (clock, chance) = (clock.clone(), chance.clone());
@@ -88,6 +101,8 @@ impl Platform {
             clock,
             chance,
             providers,
+            blobs,
+            uploads,
             starts,
             homes: Mutex::default(),
         }))

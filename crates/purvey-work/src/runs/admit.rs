@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     access::{Action, Principal},
+    artifacts,
     budget::{self, Budget},
     clock::{Cx, Timestamp},
     code::Code,
@@ -277,6 +278,10 @@ impl Batch {
 
         if let Some(schema) = &agent.definition.input_schema {
             contract::check_input(schema, &start.input)?;
+        }
+
+        if !start.artifacts.is_empty() {
+            artifacts::check_inputs(session, workspace, &start.artifacts)?;
         }
 
         let thread = match aim.thread {

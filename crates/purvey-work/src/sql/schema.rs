@@ -4,7 +4,9 @@ use super::{Param, Session};
 use crate::error::Error;
 
 /// Each entry brings a store from the version before it to its own; never changed once released.
-const MIGRATIONS: &[&[&str]] = &[&[
+const MIGRATIONS: &[&[&str]] = &[RUNS, ARTIFACTS];
+
+const RUNS: &[&str] = &[
     "CREATE TABLE organizations (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, created_at BIGINT NOT NULL)",
     "CREATE TABLE users (
@@ -97,7 +99,23 @@ const MIGRATIONS: &[&[&str]] = &[&[
     "CREATE TABLE limits (
         id BIGINT PRIMARY KEY, platform_daily_cents BIGINT, allowance_daily_cents BIGINT, budget_stop BIGINT NOT NULL)",
     "INSERT INTO limits (id, budget_stop) VALUES (1, 0)",
-]];
+];
+
+const ARTIFACTS: &[&str] = &[
+    // An artifact is one attempt to upload it. lease_until is when an uploader of which nothing was heard counts as gone; kept is 1 while
+    // bytes may be where bytes are kept.
+    "CREATE TABLE artifacts (
+        id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+        filename TEXT NOT NULL, description TEXT, size BIGINT NOT NULL, sha256 TEXT NOT NULL, status TEXT NOT NULL,
+        failure TEXT, created_by TEXT NOT NULL, lease_until BIGINT, kept BIGINT NOT NULL, created_at BIGINT NOT NULL,
+        ended_at BIGINT)",
+    "CREATE INDEX artifacts_of_workspace ON artifacts (workspace_id, id)",
+    "CREATE INDEX artifacts_of_organization ON artifacts (organization_id, created_at)",
+    "CREATE INDEX artifacts_uploading ON artifacts (lease_until) WHERE status = 'uploading'",
+    "CREATE INDEX artifacts_to_collect ON artifacts (ended_at) WHERE kept = 1 AND status IN ('failed', 'deleted')",
+    // What an organization's artifacts take, in bytes, those still uploading too; and how many are.
+    "CREATE TABLE storage (organization_id TEXT PRIMARY KEY, bytes BIGINT NOT NULL, uploads BIGINT NOT NULL)",
+];
 
 /// Brings the store to this binary's version.
 ///

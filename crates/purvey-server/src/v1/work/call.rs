@@ -201,6 +201,20 @@ impl Answer {
         }
     }
 
+    /// 201, or 200 for a replay, with a JSON body and where the artifact is.
+    pub(super) fn uploaded(value: &impl Serialize, location: String, replayed: bool) -> Self {
+        let status = if replayed {
+            StatusCode::OK
+        } else {
+            StatusCode::CREATED
+        };
+        Self {
+            location: Some(location),
+            replayed,
+            ..Self::json(status, value)
+        }
+    }
+
     /// 200 with a JSON Schema.
     pub(super) fn schema(value: &impl Serialize) -> Self {
         Self {

@@ -1,6 +1,8 @@
 //! The Work API (Work §11): what comes in, what goes out; everything is decided by the platform.
 
+mod artifacts;
 mod call;
+mod content;
 mod events;
 mod query;
 mod routes;

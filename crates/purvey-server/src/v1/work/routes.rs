@@ -1,7 +1,7 @@
 //! Every path of the Work API and the call of the platform behind it.
 
 use super::{
-    Work,
+    Work, artifacts,
     call::{Answer, Call, Names, answer},
     events, threads, triggers,
 };
@@ -54,6 +54,7 @@ pub(in crate::v1) fn router<S: Clone + Send + Sync + 'static>(work: Work) -> Rou
         .route("/v1/runs/{id}/steps", get(steps))
         .route("/v1/runs/{id}/cancel", post(cancel_run))
         .route("/v1/runs/{id}/events", get(events::follow))
+        .merge(artifacts::router())
         .merge(threads::router())
         .merge(triggers::router())
         .with_state(work)
