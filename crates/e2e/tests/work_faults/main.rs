@@ -22,3 +22,4 @@ mod orphans;
 mod postgres;
 mod proxy;
 mod shared;
+mod uploads;
