@@ -12,6 +12,7 @@ mod bounds;
 mod common;
 mod http2;
 mod stopping;
+mod uploads;
 
 use common::filled;
 use purvey_catalog::catalog::Catalog;
