@@ -264,7 +264,7 @@ mod tests {
         );
         assert_eq!(
             disposition("\"; x=\\é%/\u{202e}"),
-            "attachment; filename=\"_; x=______\"; filename*=UTF-8''%22%3B%20x%3D%5C%C3%A9%25%2F%E2%80%AE"
+            "attachment; filename=\"_; x=_____\"; filename*=UTF-8''%22%3B%20x%3D%5C%C3%A9%25%2F%E2%80%AE"
         );
     }
 }
