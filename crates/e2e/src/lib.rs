@@ -10,6 +10,7 @@
 //! - [`verify`]: the demand;
 //! - [`fault`]: power cuts: what a process wrote, and what a disk may hold of it afterwards;
 //! - [`python`]: an interpreter with what a test asks for;
+//! - [`objects`]: an S3-speaking server;
 //! - [`random`]: choices that a seed repeats.
 //!
 //! A failure in here is a failing test, so it panics with what happened.
@@ -25,6 +26,7 @@ pub mod binary;
 pub mod client;
 pub mod fault;
 pub mod history;
+pub mod objects;
 pub mod python;
 pub mod random;
 pub mod sample;

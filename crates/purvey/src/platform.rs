@@ -13,6 +13,7 @@ use purvey_work::{
     provider::Providers,
 };
 use std::{
+    ffi::OsString,
     io::{IsTerminal, Write},
     path::Path,
     sync::Arc,
@@ -53,15 +54,22 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
     options
         .providers
         .extend(providers.names().map(str::to_owned));
-    let directory = settings.artifacts.clone();
-    let directory = directory.unwrap_or_else(|| data.join(ARTIFACTS));
-    options.blobs = Blobs::local(&directory)
-        .map_err(|error| Failure::new(error).about(&directory.display().to_string()))?;
+    let (blobs, objects) = match &settings.objects {
+        Some(objects) => (Blobs::at(objects, &variables()), objects.clone()),
+        None => {
+            let directory = data.join(ARTIFACTS);
+            (Blobs::local(&directory), directory.display().to_string())
+        }
+    };
+    options.blobs = blobs.map_err(|error| match settings.objects {
+        Some(_) => Failure::usage(format_args!("--objects: {error}")),
+        None => Failure::new(error).about(&objects),
+    })?;
     settings.bound_uploads(&mut options.uploads);
-    if settings.database.is_some() {
+    if settings.database.is_some() && !options.blobs.shared() {
         tracing::warn!(
-            artifacts = %directory.display(),
-            "the database can be shared, this directory of artifacts cannot: run one server only, or mount one directory on all"
+            objects,
+            "the database can be shared, this directory of artifacts cannot: run one server only, mount one directory on all, or give --objects s3://…"
         );
     }
     let mut engine = EngineSettings::default();
@@ -78,10 +86,23 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
     })
 }
 
+fn variables() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
 impl Opened {
     /// Makes the first organization, user and workspace if there are none, and begins to work.
     pub(crate) async fn start(self, catalog: Catalog, data: &Path) -> Result<Engine, Failure> {
         let failed = |error: purvey_work::Error| Failure::new(error);
+        let probed = self.platform.probe_artifacts().await;
+        probed.map_err(|error| {
+            Failure::new(error).about("--objects").hint(
+                "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, and AWS_ENDPOINT unless the bucket is Amazon's",
+            )
+        })?;
         if let Some(made) = self.platform.bootstrap().await.map_err(failed)? {
             welcome(&made, data)?;
         }

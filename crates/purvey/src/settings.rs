@@ -117,9 +117,9 @@ settings! {
     /// Forget runs this long after they ended, for example 30d [default: never]
     #[arg(long, value_name = "TIME", env = "PURVEY_KEEP_RUNS")]
     keep_runs: Time,
-    /// Directory of the bytes of artifacts [default: artifacts in the data directory]
-    #[arg(long, value_name = "DIR", env = "PURVEY_ARTIFACTS")]
-    artifacts: PathBuf,
+    /// Where the bytes of artifacts are kept: s3://BUCKET/PREFIX, with the AWS_… variables, or a directory [default: artifacts in the data directory]
+    #[arg(long, value_name = "URL", env = "PURVEY_OBJECTS")]
+    objects: String,
     /// Largest artifact [default: 5GiB]
     #[arg(long, value_name = "SIZE", env = "PURVEY_MAX_ARTIFACT_BYTES")]
     max_artifact_bytes: Size,
@@ -182,10 +182,14 @@ impl Settings {
             &mut settings.tls_cert,
             &mut settings.tls_key,
             &mut settings.admin_token_file,
-            &mut settings.artifacts,
         ];
         for path in paths.into_iter().flatten() {
             *path = base.join(&*path);
+        }
+        if let Some(directory) = &mut settings.objects
+            && !directory.contains("://")
+        {
+            *directory = base.join(&*directory).to_string_lossy().into_owned();
         }
         Ok(settings)
     }

@@ -32,6 +32,8 @@ pub(crate) struct House {
     home: TempDir,
     place: Place,
     pub(crate) model: Model,
+    /// More variables of the servers' environment.
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 impl House {
@@ -43,7 +45,12 @@ impl House {
             model.url()
         );
         std::fs::write(home.path().join("purvey.toml"), config).unwrap();
-        Self { home, place, model }
+        Self {
+            home,
+            place,
+            model,
+            environment: Vec::new(),
+        }
     }
 
     /// Adds to the servers' configuration.
@@ -74,6 +81,7 @@ impl House {
             .arg("--config")
             .arg(self.home.path().join("purvey.toml"))
             .env("MODEL_KEY", name)
+            .envs(self.environment.iter().cloned())
             .args(more);
         if let Some(database) = database {
             serve.args(["--database", database]);

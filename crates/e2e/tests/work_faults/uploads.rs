@@ -6,7 +6,10 @@ use crate::{
     model::{Act, Model},
     postgres::Schema,
 };
-use e2e::random::{self, Random};
+use e2e::{
+    objects::Bucket,
+    random::{self, Random},
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
@@ -25,14 +28,13 @@ fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Bytes that differ from upload to upload: a few, or several pieces.
-fn bytes(random: &mut Random) -> Vec<u8> {
-    let most = if random.within(0..4) == 0 {
-        600_000
-    } else {
-        3_000
+/// Bytes that differ from upload to upload: a few, or several pieces, or, with `parts`, also so many that S3 gets them in parts.
+fn bytes(random: &mut Random, parts: bool) -> Vec<u8> {
+    let size = match random.within(0..12) {
+        0 if parts => random.within(5_300_000..6_000_000),
+        0..3 => random.within(0..600_000),
+        _ => random.within(0..3_000),
     };
-    let size = random.within(0..most);
     let mut bytes = Vec::with_capacity(size + 8);
     while bytes.len() < size {
         bytes.extend_from_slice(&random.bits().to_le_bytes());
@@ -42,10 +44,15 @@ fn bytes(random: &mut Random) -> Vec<u8> {
 }
 
 /// Uploads one thing after the other until told to stop, each until it is known what became of it; digests by identifier.
-fn upload(owner: &Owner, mut random: Random, stop: &AtomicBool) -> BTreeMap<String, String> {
+fn upload(
+    owner: &Owner,
+    mut random: Random,
+    parts: bool,
+    stop: &AtomicBool,
+) -> BTreeMap<String, String> {
     let mut made = BTreeMap::new();
     while !stop.load(Ordering::Relaxed) {
-        let bytes = bytes(&mut random);
+        let bytes = bytes(&mut random, parts);
         let sha256 = hex(&bytes);
         let mut key = format!("{:016x}", random.bits());
         loop {
@@ -86,17 +93,22 @@ fn files(root: &Path) -> usize {
         .sum()
 }
 
-fn killed(place: Place) {
+fn killed(place: Place, bucket: Option<&Bucket>) {
     let seed = random::seed();
     let mut random = seed.random();
     let rounds = random::rounds(6);
-    let house = House::new(place, Model::start(1, |_: &str, _| Act::Wait));
-    let start = || {
-        house.start_with(
-            "one",
-            house.database().as_deref(),
-            &["--uploads-per-minute", "1000000"],
-        )
+    let mut house = House::new(place, Model::start(1, |_: &str, _| Act::Wait));
+    let mut more = vec!["--uploads-per-minute".to_owned(), "1000000".to_owned()];
+    if let Some(bucket) = bucket {
+        house.environment = bucket.variables();
+        more.push(format!("--objects=s3://{}/of/uploads", bucket.name));
+    }
+    let house = house;
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let start = || house.start_with("one", house.database().as_deref(), &more);
+    let left = || match bucket {
+        Some(bucket) => bucket.count(),
+        None => (files(&house.data("one").join("artifacts")), 0),
     };
     let mut server = start();
     let owner = Owner::of(&house, "one", &[&server]);
@@ -105,7 +117,7 @@ fn killed(place: Place) {
         let uploaders: Vec<_> = (0..UPLOADERS)
             .map(|_| {
                 let (owner, stop, random) = (&owner, &stop, random.fork());
-                scope.spawn(move || upload(owner, random, stop))
+                scope.spawn(move || upload(owner, random, bucket.is_some(), stop))
             })
             .collect();
         for _ in 0..rounds {
@@ -142,7 +154,7 @@ fn killed(place: Place) {
         house.number("SELECT CAST(COUNT(*) AS TEXT) FROM artifacts WHERE status = 'uploading'") == 0
     });
     wait_for("the collection of what is left", || {
-        files(&house.data("one").join("artifacts")) == made.len()
+        left() == (made.len(), 0)
     });
     let size = "SELECT CAST(COALESCE(SUM(size), 0) AS TEXT) FROM artifacts WHERE status = 'ready'";
     assert_eq!(
@@ -155,18 +167,25 @@ fn killed(place: Place) {
         assert_eq!(owner.until("DELETE", &path, None, None).status, 204);
     }
     assert_eq!(house.number("SELECT CAST(bytes AS TEXT) FROM storage"), 0);
-    assert_eq!(files(&house.data("one").join("artifacts")), 0);
+    assert_eq!(left(), (0, 0));
     drop::<Value>(owner.must("GET", &owner.workspace, None));
 }
 
 #[test]
 fn killed_under_uploads_on_sqlite() {
-    killed(Place::Sqlite);
+    killed(Place::Sqlite, None);
 }
 
 #[test]
 fn killed_under_uploads_on_postgresql() {
     if let Some(schema) = Schema::fresh() {
-        killed(Place::Schema(schema));
+        killed(Place::Schema(schema), None);
+    }
+}
+
+#[test]
+fn killed_under_uploads_to_objects() {
+    if let Some(bucket) = Bucket::new("killed") {
+        killed(Place::Sqlite, Some(&bucket));
     }
 }

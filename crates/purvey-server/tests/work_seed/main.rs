@@ -18,12 +18,23 @@ macro_rules! on_each_store {
     };
 }
 
+/// The same with the bytes of artifacts in an S3-speaking store as well.
+macro_rules! on_each_store_of_bytes {
+    ($($test:ident),* $(,)?) => {
+        on_each_store! { $($test),* }
+        mod s3 {
+            $(#[test] fn $test() { crate::stage::on_s3(super::$test); })*
+        }
+    };
+}
+
 mod budgets;
 mod bursts;
 mod dequeue;
 mod joint;
 mod keys;
 mod model;
+mod objects;
 mod outcomes;
 #[path = "../../../purvey-work/tests/support/postgres.rs"]
 mod postgres;

@@ -1,6 +1,6 @@
 //! A server with its store and its workers, asked as a caller asks.
 
-use crate::{model::Model, postgres::Schema, time::Time};
+use crate::{model::Model, objects::Objects, postgres::Schema, time::Time};
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
@@ -11,7 +11,7 @@ use purvey_catalog::{
 };
 use purvey_server::{AdminToken, ServerConfig, Surfaces};
 use purvey_work::{
-    Blobs, Clock, Platform, PlatformOptions, Store, SystemChance, UploadLimits, config,
+    Clock, Platform, PlatformOptions, Store, SystemChance, UploadLimits, config,
     engine::{Engine, EngineParts, EngineSettings, NoTools},
 };
 use serde_json::{Value, json};
@@ -50,7 +50,29 @@ pub(crate) fn on_sqlite<F: Future<Output = ()>>(test: fn(Stage) -> F) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("work.db");
     let store = Store::sqlite(&path).unwrap();
-    run(store, Place::Sqlite(path), test);
+    run(
+        store,
+        Place::Sqlite(path),
+        Objects::directory(),
+        uploads(),
+        test,
+    );
+}
+
+/// With the bytes of artifacts in an S3-speaking store.
+pub(crate) fn on_s3<F: Future<Output = ()>>(test: fn(Stage) -> F) {
+    on_objects(uploads(), test);
+}
+
+/// The same with other bounds.
+pub(crate) fn on_objects<F: Future<Output = ()>>(limits: UploadLimits, test: fn(Stage) -> F) {
+    let Some(objects) = Objects::bucket() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("work.db");
+    let store = Store::sqlite(&path).unwrap();
+    run(store, Place::Sqlite(path), objects, limits, test);
 }
 
 pub(crate) fn on_postgres<F: Future<Output = ()>>(test: fn(Stage) -> F) {
@@ -59,16 +81,23 @@ pub(crate) fn on_postgres<F: Future<Output = ()>>(test: fn(Stage) -> F) {
     };
     let schema = Arc::new(schema);
     let store = Store::postgres(&schema.url()).unwrap();
-    run(store, Place::Postgres(Arc::clone(&schema)), test);
+    let place = Place::Postgres(Arc::clone(&schema));
+    run(store, place, Objects::directory(), uploads(), test);
 }
 
-fn run<F: Future<Output = ()>>(store: Store, place: Place, test: fn(Stage) -> F) {
+fn run<F: Future<Output = ()>>(
+    store: Store,
+    place: Place,
+    objects: Objects,
+    limits: UploadLimits,
+    test: fn(Stage) -> F,
+) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(async { test(Stage::new(store, place).await).await });
+    runtime.block_on(async { test(Stage::new(store, place, objects, limits).await).await });
 }
 
 enum Place {
@@ -95,6 +124,7 @@ pub(crate) struct Stage {
     /// Owns the workspace.
     pub(crate) owner: Person,
     pub(crate) workspace: String,
+    pub(crate) objects: Objects,
     directory: TempDir,
 }
 
@@ -122,7 +152,7 @@ fn providers(model: &Model, gate: &std::path::Path) -> config::ProviderConfigs {
 }
 
 /// Bounds that a test can reach.
-fn uploads() -> UploadLimits {
+pub(crate) fn uploads() -> UploadLimits {
     let mut limits = UploadLimits::default();
     limits.bytes = 1_000_000;
     limits.organization_bytes = 2_500_000;
@@ -133,7 +163,7 @@ fn uploads() -> UploadLimits {
 }
 
 impl Stage {
-    async fn new(store: Store, place: Place) -> Self {
+    async fn new(store: Store, place: Place, objects: Objects, limits: UploadLimits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let time = Time::noon();
         let clock: Arc<dyn Clock> = Arc::new(time.clone());
@@ -146,8 +176,8 @@ impl Stage {
         options
             .providers
             .extend(providers.names().map(str::to_owned));
-        options.blobs = Blobs::local(&directory.path().join("artifacts")).unwrap();
-        options.uploads = uploads();
+        options.blobs = objects.blobs().await;
+        options.uploads = limits;
         let platform = Platform::new(store.clone(), options);
         let engine = Engine::start(EngineParts {
             store,
@@ -176,6 +206,7 @@ impl Stage {
                 token: String::new(),
             },
             workspace: String::new(),
+            objects,
             directory,
         };
         stage.router = stage.router_with(config());
@@ -201,20 +232,6 @@ impl Stage {
     /// Lets the runs of the provider `gate` end.
     pub(crate) fn open_gate(&self) {
         std::fs::write(self.directory.path().join("gate"), "").unwrap();
-    }
-
-    /// Files of artifacts, whole or coming.
-    pub(crate) fn files(&self) -> usize {
-        let count = |path: PathBuf| {
-            std::fs::read_dir(path).map_or(0, |entries| {
-                entries
-                    .filter(|entry| !entry.as_ref().unwrap().path().is_dir())
-                    .count()
-            })
-        };
-        let root = self.directory.path().join("artifacts");
-        let directories = std::fs::read_dir(&root).unwrap();
-        directories.map(|entry| count(entry.unwrap().path())).sum()
     }
 
     /// Hands everything over, and works on nothing any more.

@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-on_each_store! {
+on_each_store_of_bytes! {
     an_artifact_becomes_reusable_once_the_upload_answers_201,
     a_400_is_a_count_that_differs,
     a_400_is_a_checksum_that_differs,
@@ -49,7 +49,7 @@ on_each_store! {
 const PLENTY: &[u8] = b"plenty of bytes";
 const DIGEST: &str = "sha-256=:CqFNDaB5gSqXEytlL9qcY3GS40uZvnLXBBsaKJ3ETQs=:";
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -57,13 +57,13 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// An upload: right in everything unless a test changes it.
-struct Upload {
+pub(crate) struct Upload {
     path: String,
     fields: HeaderMap,
 }
 
 impl Upload {
-    fn of(stage: &Stage, who: &Person, key: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn of(stage: &Stage, who: &Person, key: &str, bytes: &[u8]) -> Self {
         let mut upload = Self {
             path: format!("/v1/workspaces/{}/artifacts", stage.workspace),
             fields: HeaderMap::new(),
@@ -81,7 +81,7 @@ impl Upload {
         upload
     }
 
-    fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).unwrap();
         self.fields.insert(HeaderName::from_static(name), value);
         self
@@ -92,7 +92,7 @@ impl Upload {
         self
     }
 
-    async fn send(&self, stage: &Stage, body: impl Into<Body>) -> Answer {
+    pub(crate) async fn send(&self, stage: &Stage, body: impl Into<Body>) -> Answer {
         let mut request = Request::post(&self.path).body(body.into()).unwrap();
         *request.headers_mut() = self.fields.clone();
         stage.raw(request).await
@@ -119,7 +119,7 @@ impl Upload {
     }
 }
 
-async fn upload(stage: &Stage, who: &Person, key: &str, bytes: &[u8]) -> Answer {
+pub(crate) async fn upload(stage: &Stage, who: &Person, key: &str, bytes: &[u8]) -> Answer {
     let body = Body::from(bytes.to_vec());
     Upload::of(stage, who, key, bytes).send(stage, body).await
 }
@@ -160,7 +160,7 @@ async fn begin<'a>(
     (sender, sent)
 }
 
-async fn artifacts(stage: &Stage, status: &str) -> Vec<Value> {
+pub(crate) async fn artifacts(stage: &Stage, status: &str) -> Vec<Value> {
     let path = format!(
         "/v1/workspaces/{}/artifacts?limit=100&status={status}",
         stage.workspace
@@ -169,7 +169,7 @@ async fn artifacts(stage: &Stage, status: &str) -> Vec<Value> {
     page["items"].as_array().unwrap().clone()
 }
 
-fn id(artifact: &Value) -> &str {
+pub(crate) fn id(artifact: &Value) -> &str {
     artifact["id"].as_str().unwrap()
 }
 
@@ -208,10 +208,10 @@ async fn an_artifact_becomes_reusable_once_the_upload_answers_201(stage: Stage) 
 }
 
 /// Nothing is ready, nothing is left behind, and room and place are given back.
-async fn nothing_is_left(stage: &Stage) {
+pub(crate) async fn nothing_is_left(stage: &Stage) {
     assert_eq!(artifacts(stage, "ready").await, [Value::Null; 0]);
     assert_eq!(artifacts(stage, "uploading").await, [Value::Null; 0]);
-    assert_eq!(stage.files(), 0);
+    assert_eq!(stage.objects.count().await, 0);
     // As much as the organization may store at all.
     let owner = stage.owner.clone();
     for (key, size) in [
@@ -660,7 +660,7 @@ async fn of_two_racing_uploads_with_one_key_one_is_received(stage: Stage) {
         }
         assert_eq!(made, 1);
         assert_eq!(artifacts(&stage, "ready").await.len(), round + 1);
-        assert_eq!(stage.files(), round + 1);
+        assert_eq!(stage.objects.count().await, round + 1);
     }
 }
 

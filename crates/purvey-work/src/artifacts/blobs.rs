@@ -1,11 +1,15 @@
 //! Where bytes are kept.
 
-use super::local::{self, Local};
+use super::{
+    local::{self, Local},
+    remote::{self, Remote},
+};
 use crate::{error::Error, id::ArtifactId};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
 use std::{io, ops::Range, path::Path, pin::Pin, sync::Arc};
+use url::Url;
 
 /// The bytes of an artifact as they are read.
 pub type Bytewise = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
@@ -18,13 +22,19 @@ pub struct Blobs(Kind);
 enum Kind {
     Nowhere,
     Local(Arc<Local>),
+    Remote(Arc<Remote>),
 }
 
 /// Bytes on their way in: counted and hashed, and nowhere to be found until [`Sink::keep`].
 pub(super) struct Sink {
-    to: local::Sink,
+    to: To,
     hash: Sha256,
     bytes: u64,
+}
+
+enum To {
+    Local(local::Sink),
+    Remote(remote::Sink),
 }
 
 impl Blobs {
@@ -32,6 +42,26 @@ impl Blobs {
     #[must_use]
     pub fn nowhere() -> Self {
         Self(Kind::Nowhere)
+    }
+
+    /// What a setting names: `s3://BUCKET/PREFIX`, `file:///DIRECTORY`, or a directory.
+    ///
+    /// # Errors
+    /// [`Error::Store`] for another URL; as [`Self::local`] and [`Self::s3`].
+    pub fn at(place: &str, environment: &[(String, String)]) -> Result<Self, Error> {
+        let other = || Error::Store {
+            detail: format!(
+                "{place:?} is neither s3://BUCKET/PREFIX nor file:///DIRECTORY nor a directory"
+            ),
+        };
+        match Url::parse(place) {
+            Ok(url) if url.scheme() == "s3" => Self::s3(&url, environment),
+            Ok(url) if url.scheme() == "file" => {
+                Self::local(&url.to_file_path().map_err(|()| other())?)
+            }
+            Ok(_) if place.contains("://") => Err(other()),
+            _ => Self::local(Path::new(place)),
+        }
     }
 
     /// Files below a directory, which is made if it is not there.
@@ -43,19 +73,47 @@ impl Blobs {
         Ok(Self(Kind::Local(Arc::new(local))))
     }
 
-    fn place(&self) -> Result<&Arc<Local>, Error> {
+    /// Objects of an S3-speaking store, `s3://BUCKET/PREFIX`, with the credentials, region and endpoint of the `AWS_…` variables of
+    /// `environment`. Nothing is asked of it before [`Self::probe`].
+    ///
+    /// # Errors
+    /// [`Error::Store`] for a URL or variables that make no sense.
+    pub fn s3(url: &Url, environment: &[(String, String)]) -> Result<Self, Error> {
+        Ok(Self(Kind::Remote(Arc::new(Remote::open(
+            url,
+            environment,
+        )?))))
+    }
+
+    /// Whether every server that is given the same place finds the same bytes.
+    #[must_use]
+    pub fn shared(&self) -> bool {
+        matches!(self.0, Kind::Remote(_))
+    }
+
+    /// Finds out whether bytes can be kept there.
+    ///
+    /// # Errors
+    /// [`Error::Store`] says why they cannot.
+    pub async fn probe(&self) -> Result<(), Error> {
         match &self.0 {
-            Kind::Local(local) => Ok(local),
-            Kind::Nowhere => Err(Error::Store {
-                detail: "there is no place for artifacts".into(),
-            }),
+            // Its directories were made when it was opened.
+            Kind::Local(_) => Ok(()),
+            Kind::Remote(remote) => remote.probe().await,
+            Kind::Nowhere => Err(no_place()),
         }
     }
 
-    /// Begins to take the bytes of an artifact.
-    pub(super) async fn begin(&self, id: ArtifactId) -> Result<Sink, Error> {
-        let place = Arc::clone(self.place()?);
-        let to = blocking(move || place.begin(id)).await?;
+    /// Begins to take the bytes of an artifact, which are to be `size`.
+    pub(super) async fn begin(&self, id: ArtifactId, size: u64) -> Result<Sink, Error> {
+        let to = match &self.0 {
+            Kind::Local(local) => {
+                let local = Arc::clone(local);
+                To::Local(blocking(move || local.begin(id)).await?)
+            }
+            Kind::Remote(remote) => To::Remote(Arc::clone(remote).begin(id, size).await?),
+            Kind::Nowhere => return Err(no_place()),
+        };
         Ok(Sink {
             to,
             hash: Sha256::new(),
@@ -73,30 +131,57 @@ impl Blobs {
         size: u64,
         range: Range<u64>,
     ) -> Result<Bytewise, Error> {
-        let place = Arc::clone(self.place()?);
-        let file = blocking(move || place.open_at(id, size, range.start)).await?;
-        Ok(local::pieces(file, range.end - range.start).boxed())
+        match &self.0 {
+            Kind::Local(local) => {
+                let local = Arc::clone(local);
+                let file = blocking(move || local.open_at(id, size, range.start)).await?;
+                Ok(local::pieces(file, range.end - range.start).boxed())
+            }
+            Kind::Remote(remote) => remote.read(id, size, range).await,
+            Kind::Nowhere => Err(no_place()),
+        }
     }
 
-    /// Throws away whatever there is of an artifact; it need not be there.
-    pub(crate) async fn remove(&self, id: ArtifactId) -> Result<(), Error> {
-        let place = Arc::clone(self.place()?);
-        blocking(move || place.remove(id)).await
+    /// Throws away whatever there is of an artifact, also the parts of what the store calls `upload`; it need not be there.
+    pub(crate) async fn remove(&self, id: ArtifactId, upload: Option<&str>) -> Result<(), Error> {
+        match &self.0 {
+            Kind::Local(local) => {
+                let local = Arc::clone(local);
+                blocking(move || local.remove(id)).await
+            }
+            Kind::Remote(remote) => remote.remove(id, upload).await,
+            Kind::Nowhere => Err(no_place()),
+        }
     }
 }
 
 impl Sink {
+    /// What has to be known to throw away parts that were not put together.
+    pub(super) fn upload(&self) -> Option<&str> {
+        match &self.to {
+            To::Local(_) => None,
+            To::Remote(sink) => sink.upload(),
+        }
+    }
+
     /// Takes these pieces.
     pub(super) async fn write(mut self, pieces: Vec<Bytes>) -> Result<Self, Error> {
-        blocking(move || {
+        // Hashing is as much work as writing a file.
+        let (mut sink, pieces) = blocking(move || {
             for piece in &pieces {
                 self.hash.update(piece);
                 self.bytes += piece.len() as u64;
             }
-            self.to.write(&pieces)?;
-            Ok(self)
+            if let To::Local(file) = &mut self.to {
+                file.write(&pieces)?;
+            }
+            Ok((self, pieces))
         })
-        .await
+        .await?;
+        if let To::Remote(object) = &mut sink.to {
+            object.write(pieces).await?;
+        }
+        Ok(sink)
     }
 
     /// How many bytes it took, and their SHA-256 in lower-case hexadecimal.
@@ -110,7 +195,16 @@ impl Sink {
 
     /// Makes the bytes durable and lets them be found.
     pub(super) async fn keep(self) -> Result<(), Error> {
-        blocking(move || self.to.keep()).await
+        match self.to {
+            To::Local(file) => blocking(move || file.keep()).await,
+            To::Remote(object) => object.keep().await,
+        }
+    }
+}
+
+fn no_place() -> Error {
+    Error::Store {
+        detail: "there is no place for artifacts".into(),
     }
 }
 

@@ -9,6 +9,7 @@ mod judge;
 mod local;
 mod receive;
 mod records;
+mod remote;
 mod tend;
 
 pub use blobs::{Blobs, Bytewise};
@@ -18,7 +19,7 @@ pub use receive::Piece;
 pub(crate) use receive::Receiving;
 pub(crate) use records::{delete, find_content, get, list};
 use tend::Lost;
-pub(crate) use tend::{abandoned, collectable, collected};
+pub(crate) use tend::{Left, abandoned, collectable, collected};
 
 use std::time::Duration;
 

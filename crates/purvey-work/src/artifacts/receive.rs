@@ -14,7 +14,12 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt, future::BoxFuture};
-use std::{mem, pin::pin, sync::Arc, time::Duration};
+use std::{
+    mem,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// Bytes that are written at once, if they have come by then.
@@ -35,6 +40,8 @@ pub(crate) struct Receiving {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) chance: Arc<dyn Chance>,
+    /// What the store of objects calls the upload of the parts, once there is one.
+    pub(crate) upload: OnceLock<String>,
 }
 
 /// Why an attempt failed.
@@ -107,8 +114,7 @@ impl Receiving {
         let mut pace = Pace::new(&self.limits);
         let (mut renew, mut look) = (ticks(RENEW), ticks(LOOK));
         // A sink is either at work or at rest.
-        let mut work: Option<BoxFuture<'_, Result<Sink, Error>>> =
-            Some(self.blobs.begin(self.artifact.id).boxed());
+        let mut work: Option<BoxFuture<'_, Result<Sink, Error>>> = Some(self.begin().boxed());
         let mut rest: Option<Sink> = None;
         loop {
             if let Some(sink) = rest.take() {
@@ -147,6 +153,18 @@ impl Receiving {
                 _ = look.tick() => pace.judge(reads)?,
             }
         }
+    }
+
+    async fn begin(&self) -> Result<Sink, Error> {
+        let (id, size) = (self.artifact.id, self.artifact.size);
+        let sink = self.blobs.begin(id, size).await?;
+        if let Some(upload) = sink.upload() {
+            // Parts that nothing names could never be thrown away.
+            let upload = self.upload.get_or_init(|| upload.to_owned()).clone();
+            self.write(move |session, _| tend::named(session, id, &upload))
+                .await?;
+        }
+        Ok(sink)
     }
 
     /// Stops at the first byte too many.
@@ -201,7 +219,10 @@ impl Receiving {
     /// Throws away what came and writes down that the attempt failed; what its caller is told.
     async fn fail(&self, failure: Failure) -> Error {
         let id = self.artifact.id;
-        let removed = self.blobs.remove(id).await;
+        let removed = self
+            .blobs
+            .remove(id, self.upload.get().map(String::as_str))
+            .await;
         if let Err(error) = &removed {
             tracing::warn!(%error, artifact = %id, "what came of an upload could not be removed; trying again later");
         }

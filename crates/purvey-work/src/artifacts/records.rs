@@ -2,7 +2,7 @@
 
 use crate::{
     access::{Action, Principal},
-    artifacts::judge::release,
+    artifacts::{judge::release, tend::Left},
     clock::Cx,
     code::Code,
     error::{Error, Refusal},
@@ -149,7 +149,7 @@ pub(crate) fn delete(
     cx: Cx<'_>,
     caller: &Principal,
     id: &str,
-) -> Result<Option<ArtifactId>, Error> {
+) -> Result<Option<Left>, Error> {
     let found = find(session, caller, id, true)?;
     caller.may(Action::ArtifactDelete, found.role, found.own)?;
     let artifact = found.artifact;
@@ -160,12 +160,12 @@ pub(crate) fn delete(
         ArtifactStatus::Failed => {}
         ArtifactStatus::Ready => release(session, found.organization, artifact.size, 0)?,
     }
-    session.execute(
-        "UPDATE artifacts SET status = 'deleted', ended_at = $2 WHERE id = $1",
+    let row = session.row(
+        "UPDATE artifacts SET status = 'deleted', ended_at = $2 WHERE id = $1 RETURNING id, upload",
         &[
             Param::Text(&artifact.id.to_string()),
             Param::Int(cx.now.millis()),
         ],
     )?;
-    Ok(Some(artifact.id))
+    row.as_ref().map(Left::read).transpose()
 }

@@ -5,7 +5,7 @@ use crate::{
     clock::{Cx, Timestamp},
     error::Error,
     id::{ArtifactId, OrganizationId},
-    sql::{Param, Session},
+    sql::{Param, Row, Session},
 };
 use std::collections::BTreeMap;
 
@@ -15,6 +15,32 @@ const MOST: u32 = 256;
 /// An attempt is over: somebody else has written down that it failed.
 #[derive(Debug)]
 pub(crate) struct Lost;
+
+/// What may be left of an artifact.
+pub(crate) struct Left {
+    pub(crate) id: ArtifactId,
+    /// What the store of objects calls the upload of its parts.
+    pub(crate) upload: Option<String>,
+}
+
+impl Left {
+    /// From a row of `id, upload`.
+    pub(super) fn read(row: &Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.parsed(0)?,
+            upload: row.opt_text(1)?.map(str::to_owned),
+        })
+    }
+}
+
+/// Writes down what the store of objects calls the upload of an attempt's parts, before there are any.
+pub(crate) fn named(session: &mut dyn Session, id: ArtifactId, upload: &str) -> Result<(), Error> {
+    session.execute(
+        "UPDATE artifacts SET upload = $2 WHERE id = $1",
+        &[Param::Text(&id.to_string()), Param::Text(upload)],
+    )?;
+    Ok(())
+}
 
 /// Gives a sign of an attempt's receiver. One that comes too late revives nothing: its caller may have been told by now that it failed.
 pub(crate) fn renewed(
@@ -40,12 +66,9 @@ pub(crate) fn ready(
     id: ArtifactId,
 ) -> Result<Result<(), Lost>, Error> {
     let row = session.row(
-        "UPDATE artifacts SET status = 'ready', lease_until = NULL, ended_at = $2 WHERE id = $1 AND status = 'uploading'
-         RETURNING organization_id",
-        &[
-            Param::Text(&id.to_string()),
-            Param::Int(cx.now.millis()),
-        ],
+        "UPDATE artifacts SET status = 'ready', upload = NULL, lease_until = NULL, ended_at = $2
+         WHERE id = $1 AND status = 'uploading' AND lease_until > $2 RETURNING organization_id",
+        &[Param::Text(&id.to_string()), Param::Int(cx.now.millis())],
     )?;
     match row {
         None => Ok(Err(Lost)),
@@ -113,16 +136,16 @@ pub(crate) fn abandoned(session: &mut dyn Session, cx: Cx<'_>, all: bool) -> Res
 }
 
 /// Artifacts of which bytes may be left that nobody may use. A receiver that was given up gets the time of a lease to notice.
-pub(crate) fn collectable(session: &mut dyn Session, cx: Cx<'_>) -> Result<Vec<ArtifactId>, Error> {
+pub(crate) fn collectable(session: &mut dyn Session, cx: Cx<'_>) -> Result<Vec<Left>, Error> {
     let since: Timestamp = cx.now.before(LEASE);
     let rows = session.query(
         &format!(
-            "SELECT id FROM artifacts WHERE kept = 1 AND status IN ('failed', 'deleted') AND ended_at <= $1
+            "SELECT id, upload FROM artifacts WHERE kept = 1 AND status IN ('failed', 'deleted') AND ended_at <= $1
              ORDER BY ended_at LIMIT {MOST}"
         ),
         &[Param::Int(since.millis())],
     )?;
-    rows.iter().map(|row| row.parsed(0)).collect()
+    rows.iter().map(Left::read).collect()
 }
 
 /// Writes down that nothing is left of an artifact.

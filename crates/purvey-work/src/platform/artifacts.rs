@@ -3,14 +3,17 @@
 use super::Platform;
 use crate::{
     access::Principal,
-    artifacts::{self, Bytewise, Piece, Receiving, UploadHead, UploadLimits, Verdict},
+    artifacts::{self, Bytewise, Left, Piece, Receiving, UploadHead, UploadLimits, Verdict},
     code::Code,
     error::{Error, Fault, Place, Refusal},
     model::{Artifact, ArtifactStatus},
     paging::{Listing, PageRequest},
 };
 use futures_util::Stream;
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// What came of an upload.
 #[derive(Clone, Debug)]
@@ -22,6 +25,14 @@ pub struct Uploaded {
 }
 
 impl Platform {
+    /// Finds out whether the bytes of artifacts can be kept.
+    ///
+    /// # Errors
+    /// [`Error::Store`] says why they cannot.
+    pub async fn probe_artifacts(&self) -> Result<(), Error> {
+        self.0.blobs.probe().await
+    }
+
     /// What bounds uploads.
     #[must_use]
     pub fn upload_limits(&self) -> &UploadLimits {
@@ -63,6 +74,7 @@ impl Platform {
             store: inner.store.clone(),
             clock: Arc::clone(&inner.clock),
             chance: Arc::clone(&inner.chance),
+            upload: OnceLock::new(),
         };
         // A caller who goes away takes nothing with them: the attempt is then written down as failed.
         let received = tokio::spawn(async move {
@@ -142,15 +154,15 @@ impl Platform {
         let deleted = self
             .write(move |session, cx| artifacts::delete(session, cx, &caller, &id))
             .await?;
-        if let Some(id) = deleted {
-            self.collect(id).await;
+        if let Some(left) = deleted {
+            self.collect(left).await;
         }
         Ok(())
     }
 
-    async fn collect(&self, id: crate::id::ArtifactId) {
+    async fn collect(&self, Left { id, upload }: Left) {
         let collected = async {
-            self.0.blobs.remove(id).await?;
+            self.0.blobs.remove(id, upload.as_deref()).await?;
             self.write(move |session, _| artifacts::collected(session, id))
                 .await
         };
@@ -169,11 +181,11 @@ impl Platform {
             .write(move |session, cx| artifacts::abandoned(session, cx, all))
             .await?
         {}
-        for id in self
+        for left in self
             .read(|session, cx| artifacts::collectable(session, cx))
             .await?
         {
-            self.collect(id).await;
+            self.collect(left).await;
         }
         Ok(())
     }

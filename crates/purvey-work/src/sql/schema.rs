@@ -103,12 +103,12 @@ const RUNS: &[&str] = &[
 
 const ARTIFACTS: &[&str] = &[
     // An artifact is one attempt to upload it. lease_until is when an uploader of which nothing was heard counts as gone; kept is 1 while
-    // bytes may be where bytes are kept.
+    // bytes may be where bytes are kept; upload is what a store of objects calls parts that are not an object yet.
     "CREATE TABLE artifacts (
         id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT NOT NULL REFERENCES workspaces (id),
         filename TEXT NOT NULL, description TEXT, size BIGINT NOT NULL, sha256 TEXT NOT NULL, status TEXT NOT NULL,
-        failure TEXT, created_by TEXT NOT NULL, lease_until BIGINT, kept BIGINT NOT NULL, created_at BIGINT NOT NULL,
-        ended_at BIGINT)",
+        failure TEXT, created_by TEXT NOT NULL, lease_until BIGINT, kept BIGINT NOT NULL, upload TEXT,
+        created_at BIGINT NOT NULL, ended_at BIGINT)",
     "CREATE INDEX artifacts_of_workspace ON artifacts (workspace_id, id)",
     "CREATE INDEX artifacts_of_organization ON artifacts (organization_id, created_at)",
     "CREATE INDEX artifacts_uploading ON artifacts (lease_until) WHERE status = 'uploading'",
