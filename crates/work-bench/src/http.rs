@@ -18,13 +18,56 @@ use tokio::runtime::Runtime;
 
 const CONNECTIONS: usize = 32;
 
-/// A process that ends with this.
-struct Server(Child);
+/// A server of ours, which ends with this.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    /// Over a data directory, with more arguments.
+    pub(crate) fn start(purvey: &Path, data: &Path, more: &[&str]) -> Outcome<Self> {
+        let mut child = Command::new(purvey)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let said = child.stderr.take().ok_or("no standard error")?;
+        let mut server = Self {
+            child,
+            address: ([127, 0, 0, 1], 0).into(),
+        };
+        let mut lines = BufReader::new(said).lines();
+        let mut told = Vec::new();
+        for line in lines.by_ref() {
+            let line = line?;
+            if let Some(url) = line.trim().strip_prefix("listening on http://") {
+                server.address = url.parse()?;
+                // What it goes on to say must not fill the pipe.
+                std::thread::spawn(move || lines.for_each(drop));
+                return Ok(server);
+            }
+            told.push(line);
+        }
+        Err(format!("the server does not start:\n{}", told.join("\n")).into())
+    }
+
+    /// The most memory that it has had so far, in MiB.
+    pub(crate) fn peak(&self) -> Outcome<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        Ok(kib.ok_or("no peak")?.trim().parse::<u64>()? / 1_024)
     }
 }
 
@@ -42,7 +85,10 @@ pub(crate) fn run(bench: &Bench, _: &Runtime) -> Outcome<()> {
         data.join("purvey.toml"),
         "[providers.hold]\nkind = \"command\"\ncommand = [\"/bin/sleep\", \"3600\"]\n",
     )?;
-    let (server, address) = serve(purvey, &data)?;
+    let config = data.join("purvey.toml");
+    let config = config.to_str().ok_or("the directory's name is not UTF-8")?;
+    let server = Server::start(purvey, &data, &["--config", config])?;
+    let address = server.address;
     let token = std::fs::read_to_string(data.join("owner-token"))?;
     let authorization = format!("Authorization: Bearer {}\r\n", token.trim());
     let mut connection = Connection::open(address)?;
@@ -104,31 +150,4 @@ pub(crate) fn run(bench: &Bench, _: &Runtime) -> Outcome<()> {
         millis(measured.p99)
     );
     Ok(())
-}
-
-fn serve(purvey: &Path, data: &Path) -> Outcome<(Server, SocketAddr)> {
-    let mut child = Command::new(purvey)
-        .args(["serve", "--listen", "127.0.0.1:0", "--config"])
-        .arg(data.join("purvey.toml"))
-        .arg("--data")
-        .arg(data)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let said = child.stderr.take().ok_or("no standard error")?;
-    let server = Server(child);
-    let mut lines = BufReader::new(said).lines();
-    let mut told = Vec::new();
-    for line in lines.by_ref() {
-        let line = line?;
-        if let Some(url) = line.trim().strip_prefix("listening on http://") {
-            let address = url.parse()?;
-            // What it goes on to say must not fill the pipe.
-            std::thread::spawn(move || lines.for_each(drop));
-            return Ok((server, address));
-        }
-        told.push(line);
-    }
-    Err(format!("the server does not start:\n{}", told.join("\n")).into())
 }

@@ -1,4 +1,4 @@
-//! The run platform beside job queues, in one run: `work-bench WORKDIR [--postgres URL] [--peers DIR] [--serve PURVEY] [--only PART,…]`. Everything is measured in
+//! The run platform beside job queues, in one run: `work-bench WORKDIR [--postgres URL] [--peers DIR] [--serve PURVEY] [--s3 URL] [--only PART,…]`. Everything is measured in
 //! process on SQLite, with an address also on PostgreSQL (in schemas of its own, dropped at the end), with a directory for their packages also the peers there, with
 //! a `purvey` binary also over HTTP. Prints Markdown on standard output, progress on standard error. `BENCH_SECONDS` is how long each figure takes, 5 unless set.
 //!
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
+mod artifacts;
 mod http;
 mod parts;
 mod peers;
@@ -25,8 +26,8 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 const CALLERS: usize = 64;
 
 const USAGE: &str =
-    "usage: work-bench WORKDIR [--postgres URL] [--peers DIR] [--serve PURVEY] [--only PART,...]
-parts: starts, work, idle, limits, history, peers, http";
+    "usage: work-bench WORKDIR [--postgres URL] [--peers DIR] [--serve PURVEY] [--s3 http://HOST:PORT/BUCKET] [--only PART,...]
+parts: starts, work, idle, limits, history, peers, http, artifacts";
 
 fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
@@ -38,6 +39,7 @@ fn main() -> Outcome<()> {
         postgres: None,
         peers: None,
         serve: None,
+        s3: None,
         time: Duration::from_secs(seconds),
     };
     let mut only = None;
@@ -47,6 +49,7 @@ fn main() -> Outcome<()> {
             "--postgres" => bench.postgres = Some(value),
             "--peers" => bench.peers = Some(value.into()),
             "--serve" => bench.serve = Some(value.into()),
+            "--s3" => bench.s3 = Some(value),
             "--only" => only = Some(value),
             _ => return Err(USAGE.into()),
         }

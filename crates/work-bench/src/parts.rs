@@ -1,7 +1,7 @@
 //! What is measured, a table each.
 
 use crate::{
-    CALLERS, Outcome, http, peers, percentiles,
+    CALLERS, Outcome, artifacts, http, peers, percentiles,
     place::Place,
     stage::{Rules, Stage},
 };
@@ -18,6 +18,8 @@ pub(crate) struct Bench {
     pub(crate) postgres: Option<String>,
     pub(crate) peers: Option<PathBuf>,
     pub(crate) serve: Option<PathBuf>,
+    /// An S3-speaking peer's bucket.
+    pub(crate) s3: Option<String>,
     /// For each figure.
     pub(crate) time: Duration,
 }
@@ -33,6 +35,7 @@ pub(crate) const ALL: &[(&str, Part)] = &[
     ("history", history),
     ("peers", peers::run),
     ("http", http::run),
+    ("artifacts", artifacts::run),
 ];
 
 impl Bench {
