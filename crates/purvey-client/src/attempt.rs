@@ -1,9 +1,11 @@
 //! One operation: attempts, waits, and when to stop (Work §8).
 
 use crate::{
+    download::Sink,
     error::{Error, Problem},
     redacted::Redacted,
     time::Time,
+    upload::Source,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -35,10 +37,23 @@ pub(crate) struct Call {
     /// Path and query.
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Bytes>,
+    pub(crate) body: Body,
     pub(crate) repeat: Repeat,
-    /// Longest wait for an answer to one attempt.
+    /// Longest wait for an answer to one attempt; where bytes of files go along, for the next of them.
     pub(crate) patience: Duration,
+    /// What the call may take beyond the client's deadline.
+    pub(crate) more_time: Duration,
+    /// Where the bytes of a successful answer go.
+    pub(crate) sink: Option<Arc<Sink>>,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    None,
+    Bytes(Bytes),
+    /// A file, from its start in each attempt.
+    File(Arc<Source>),
 }
 
 /// What every call goes through.
@@ -58,12 +73,14 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-enum Failed {
+pub(crate) enum Failed {
     Status(Box<Problem>, Option<String>),
     /// Nothing was sent.
     Unsent(String),
     /// Sent, but no whole answer came.
     Lost(String),
+    /// What this side reads or writes cannot be used.
+    Local(Box<Error>),
 }
 
 impl Call {
@@ -77,9 +94,10 @@ impl Call {
 impl Caller {
     /// Makes the call until it succeeds or no attempt helps any more.
     pub(crate) async fn call(&self, call: &Call) -> Result<Answer, Error> {
+        let deadline = self.deadline + call.more_time;
         let policy = Policy {
             retries: self.attempts.saturating_sub(1),
-            waiting: self.deadline,
+            waiting: deadline,
             backoff: Backoff {
                 base: Duration::from_millis(500),
                 cap: Duration::from_secs(20),
@@ -99,7 +117,7 @@ impl Caller {
             },
         };
         let start = self.time.now();
-        let mut budget = Budget::new().with_deadline(start + self.deadline);
+        let mut budget = Budget::new().with_deadline(start + deadline);
         for attempt in 1.. {
             let span = tracing::info_span!(
                 "attempt",
@@ -110,6 +128,7 @@ impl Caller {
                 detail = tracing::field::Empty,
             );
             let failed = match self.attempt(call, attempt).instrument(span.clone()).await {
+                Err(Failed::Local(error)) => return Err(*error),
                 Ok(answer) => {
                     span.record("status", answer.status);
                     if let Some(id) = text(&answer.headers, "x-request-id") {
@@ -131,6 +150,7 @@ impl Caller {
                     span.record("detail", detail);
                     (Failure::Connection, None)
                 }
+                Failed::Local(_) => (Failure::Connection, None),
             };
             let ambiguous = matches!(failed, Failed::Lost(_)) && call.repeat == Repeat::Unsafe;
             let decision =
@@ -146,6 +166,7 @@ impl Caller {
                 _ => {
                     span.in_scope(|| tracing::debug!("giving up"));
                     return Err(match failed {
+                        Failed::Local(error) => *error,
                         Failed::Status(problem, _) => Error::Problem(problem),
                         Failed::Unsent(detail) | Failed::Lost(detail) => Error::Connection {
                             endpoint: call.endpoint(),
@@ -165,6 +186,14 @@ impl Caller {
         let response = self.send(call).await?;
         let status = response.status();
         let headers = response.headers().clone();
+        if let Some(sink) = call.sink.as_ref().filter(|_| status.is_success()) {
+            sink.take(call, response).await?;
+            return Ok(Answer {
+                status: status.as_u16(),
+                headers,
+                body: Bytes::new(),
+            });
+        }
         let limit = if status.is_success() {
             ANSWER_BYTES
         } else {
@@ -199,17 +228,34 @@ impl Caller {
         if let Some(token) = &self.token {
             request = request.header(http::header::AUTHORIZATION, token.expose().clone());
         }
-        if let Some(body) = &call.body {
-            request = request.body(body.clone());
-        }
-        let sent = tokio::time::timeout(call.patience, request.send()).await;
-        match sent {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) if error.is_connect() || error.is_builder() => {
-                Err(Failed::Unsent(said(&error)))
+        if let Some(sink) = &call.sink {
+            for (name, value) in sink.range().await {
+                request = request.header(name, value);
             }
-            Ok(Err(error)) => Err(Failed::Lost(said(&error))),
-            Err(_) => Err(Failed::Lost("no answer in time".into())),
+        }
+        let mut moving: Option<&Source> = None;
+        match &call.body {
+            Body::None => {}
+            Body::Bytes(body) => request = request.body(body.clone()),
+            Body::File(source) => {
+                request = request.body(source.body().await.map_err(Failed::Local)?);
+                moving = Some(source);
+            }
+        }
+        let mut sent = std::pin::pin!(request.send());
+        let mut before = 0;
+        loop {
+            match tokio::time::timeout(call.patience, &mut sent).await {
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(error)) if error.is_connect() || error.is_builder() => {
+                    return Err(Failed::Unsent(said(&error)));
+                }
+                Ok(Err(error)) => return Err(Failed::Lost(said(&error))),
+                Err(_) => match moving.map(Source::sent) {
+                    Some(now) if now > before => before = now,
+                    _ => return Err(Failed::Lost("no answer in time".into())),
+                },
+            }
         }
     }
 
@@ -231,6 +277,7 @@ impl Caller {
                 attempts: 1,
             }),
             Err(Failed::Status(problem, _)) => Err(Error::Problem(problem)),
+            Err(Failed::Local(error)) => Err(*error),
         }
     }
 
@@ -290,7 +337,7 @@ async fn whole(response: reqwest::Response, limit: usize) -> Result<Bytes, Strin
 }
 
 /// An error of the HTTP library with its causes, without the URL (a query may hold what is not for logs).
-fn said(error: &reqwest::Error) -> String {
+pub(crate) fn said(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -307,6 +354,6 @@ fn said(error: &reqwest::Error) -> String {
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }

@@ -1,7 +1,7 @@
 //! The client.
 
 use crate::{
-    attempt::{Answer, Call, Caller, Repeat},
+    attempt::{Answer, Body, Call, Caller, Repeat},
     error::Error,
     events::{self, Event},
     redacted::Redacted,
@@ -16,16 +16,16 @@ use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use url::Url;
 
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAYED: &str = "idempotent-replayed";
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const REPLAYED: &str = "idempotent-replayed";
 /// Longest wait for an answer that does not itself wait.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest that the server is asked to hold an answer back (Work §11).
 const LONG_POLL: Duration = Duration::from_secs(60);
 
 /// A client of one server's Work API. Clones share connections.
 #[derive(Clone)]
-pub struct Client(Arc<Caller>);
+pub struct Client(pub(crate) Arc<Caller>);
 
 /// How a [`Client`] is made.
 pub struct Builder {
@@ -176,10 +176,7 @@ impl Client {
         key: Option<&str>,
     ) -> Result<Started<T>, Error> {
         let key = key.map_or_else(|| uuid::Uuid::now_v7().to_string(), str::to_owned);
-        let value = HeaderValue::from_str(&key)
-            .ok()
-            .filter(|_| (1..=255).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()))
-            .ok_or_else(|| Error::Usage("a key is 1 to 255 visible ASCII characters".into()))?;
+        let value = key_value(&key)?;
         let mut call = call(Method::POST, path, json(Some(body))?, Repeat::Safe);
         call.headers.insert(KEY, value);
         let answer = self.0.call(&call).await?;
@@ -224,6 +221,39 @@ impl Client {
         }
     }
 
+    /// Starts a run at `path` and waits until it has ended, for as long as `patience` (for ever without). The same call with the same key
+    /// makes no second run and waits on, whatever became of this one: after a lost connection, an error or a process that was ended.
+    ///
+    /// # Errors
+    /// [`Error::Waited`] when it takes longer; any other [`Error`].
+    pub async fn start_and_wait<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        key: &str,
+        patience: Option<Duration>,
+    ) -> Result<Started<T>, Error> {
+        let ended = |run: &Value| run.get("finished_at").is_some_and(|at| !at.is_null());
+        let unread = |detail: String| Error::Answer {
+            endpoint: format!("POST {path}"),
+            detail,
+        };
+        let started = self.start::<Value>(path, body, Some(key)).await?;
+        let mut run = started.run;
+        if !ended(&run) {
+            let id = run.get("id").and_then(Value::as_str);
+            let id = id.ok_or_else(|| unread("the run has no id".into()))?;
+            run = self
+                .wait(&format!("/v1/runs/{id}"), patience, ended)
+                .await?;
+        }
+        Ok(Started {
+            run: serde_json::from_value(run).map_err(|error| unread(error.to_string()))?,
+            replayed: started.replayed,
+            key: started.key,
+        })
+    }
+
     /// The events at `path`, each once and in order, over lost connections; it ends when the server ends it.
     pub fn events(&self, path: &str) -> impl Stream<Item = Result<Event, Error>> + use<> {
         events::follow(Arc::clone(&self.0), path.to_owned())
@@ -239,10 +269,19 @@ pub(crate) fn call(method: Method, path: &str, body: Option<Bytes>, repeat: Repe
         method,
         path: path.to_owned(),
         headers,
-        body,
+        body: body.map_or(Body::None, Body::Bytes),
         repeat,
         patience: PATIENCE,
+        more_time: Duration::ZERO,
+        sink: None,
     }
+}
+
+pub(crate) fn key_value(key: &str) -> Result<HeaderValue, Error> {
+    HeaderValue::from_str(key)
+        .ok()
+        .filter(|_| (1..=255).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()))
+        .ok_or_else(|| Error::Usage("a key is 1 to 255 visible ASCII characters".into()))
 }
 
 fn json(body: Option<&impl Serialize>) -> Result<Option<Bytes>, Error> {
@@ -251,7 +290,7 @@ fn json(body: Option<&impl Serialize>) -> Result<Option<Bytes>, Error> {
         .map_err(|error| Error::Usage(error.to_string()))
 }
 
-fn read<T: DeserializeOwned>(call: &Call, answer: &Answer) -> Result<T, Error> {
+pub(crate) fn read<T: DeserializeOwned>(call: &Call, answer: &Answer) -> Result<T, Error> {
     let body: &[u8] = if answer.body.is_empty() {
         b"null"
     } else {

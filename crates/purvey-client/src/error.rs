@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Why a call failed, and so what its caller can do (Work §2, §8).
 #[derive(Clone, Debug, thiserror::Error)]
@@ -34,6 +34,14 @@ pub enum Error {
     /// The origin, token or key cannot be used.
     #[error("{0}")]
     Usage(String),
+    /// A file on this side cannot be used.
+    #[error("{}: {detail}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The time that the caller gave is over; what was started goes on.
     #[error("not finished after {} s; it goes on at the server", .0.as_secs())]
     Waited(Duration),

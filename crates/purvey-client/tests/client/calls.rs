@@ -1,136 +1,11 @@
-//! The client against a scripted server on a real socket, in simulated time: which failures are tried again, how often and how far apart.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+//! Which failures are tried again, how often and how far apart.
 
-use axum::{
-    Router,
-    body::{Body, Bytes},
-    extract::{Request, State},
-    http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
-};
+use crate::script::{Act, Script, client, ok, status, told};
 use futures_util::StreamExt;
-use purvey_client::{Client, Error, Time};
+use purvey_client::{Client, Error};
 use serde_json::{Value, json};
-use std::{
-    collections::VecDeque,
-    pin::Pin,
-    sync::{Arc, Mutex},
-    time::{Duration, SystemTime},
-};
+use std::sync::{Arc, Mutex};
 use tokio::{io::AsyncWriteExt, net::TcpListener};
-
-/// What the server does with the next request.
-#[derive(Clone)]
-enum Act {
-    Answer(u16, Vec<(&'static str, String)>, String),
-    /// Closes the connection without an answer.
-    Cut,
-}
-
-#[derive(Clone, Default)]
-struct Script {
-    acts: Arc<Mutex<VecDeque<Act>>>,
-    seen: Arc<Mutex<Vec<(String, HeaderMap)>>>,
-}
-
-impl Script {
-    async fn serve(acts: Vec<Act>) -> (Self, String) {
-        let script = Self {
-            acts: Arc::new(Mutex::new(acts.into())),
-            seen: Arc::default(),
-        };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let origin = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(script.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        (script, origin)
-    }
-
-    fn requests(&self) -> usize {
-        self.seen.lock().unwrap().len()
-    }
-}
-
-async fn answer(State(script): State<Script>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    script
-        .seen
-        .lock()
-        .unwrap()
-        .push((parts.uri.to_string(), parts.headers));
-    let act = script.acts.lock().unwrap().pop_front();
-    match act.expect("the script is over: a request too many") {
-        Act::Answer(status, headers, body) => {
-            let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
-            for (name, value) in headers {
-                response.headers_mut().insert(name, value.parse().unwrap());
-            }
-            response
-        }
-        Act::Cut => {
-            // A body that breaks before its first byte: the connection ends without a whole answer.
-            let broken =
-                futures_util::stream::once(async { Err::<Bytes, _>(std::io::Error::other("cut")) });
-            Body::from_stream(broken).into_response()
-        }
-    }
-}
-
-/// Nothing waits; every wait is noted and moves the clock.
-#[derive(Default)]
-struct Simulated(Mutex<Vec<Duration>>);
-
-impl Simulated {
-    fn waits(&self) -> Vec<u64> {
-        let waits = self.0.lock().unwrap();
-        waits.iter().map(|wait| wait.as_millis() as u64).collect()
-    }
-}
-
-impl Time for Simulated {
-    fn now(&self) -> SystemTime {
-        // 2026-01-01T00:00:00Z
-        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
-        start + self.0.lock().unwrap().iter().sum::<Duration>()
-    }
-
-    fn sleep(&self, wait: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        self.0.lock().unwrap().push(wait);
-        Box::pin(async {})
-    }
-
-    fn chance(&self) -> f64 {
-        1.0
-    }
-}
-
-fn client(origin: &str) -> (Client, Arc<Simulated>) {
-    let time = Arc::new(Simulated::default());
-    let client = Client::builder(origin)
-        .token("pvy_planted-secret")
-        .time(time.clone())
-        .build()
-        .unwrap();
-    (client, time)
-}
-
-fn status(status: u16) -> Act {
-    Act::Answer(status, Vec::new(), String::new())
-}
-
-fn told(status: u16, retry_after: &str) -> Act {
-    let headers = vec![("retry-after", retry_after.to_owned())];
-    Act::Answer(status, headers, String::new())
-}
-
-fn ok() -> Act {
-    Act::Answer(200, Vec::new(), r#"{"id":"run_1"}"#.into())
-}
 
 #[tokio::test]
 async fn what_may_pass_is_tried_again_and_nothing_else() {
@@ -213,10 +88,13 @@ async fn what_may_pass_is_tried_again_and_nothing_else() {
         let seen = script.seen.lock().unwrap();
         let keys: Vec<_> = seen
             .iter()
-            .map(|(_, headers)| &headers["idempotency-key"])
+            .map(|seen| &seen.headers["idempotency-key"])
             .collect();
         assert!(keys.iter().all(|key| *key == keys[0]), "{name}: one key");
-        assert_eq!(seen[0].1["authorization"], "Bearer pvy_planted-secret");
+        assert_eq!(
+            seen[0].headers["authorization"],
+            "Bearer pvy_planted-secret"
+        );
         if let Ok(started) = started {
             assert_eq!(started.run, json!({"id": "run_1"}));
             assert_eq!(keys[0].to_str().unwrap(), started.key);
@@ -320,7 +198,7 @@ async fn waiting_goes_on_over_lost_connections_and_ends_with_the_patience() {
         .unwrap();
     assert_eq!(run["status"], "succeeded");
     let seen = script.seen.lock().unwrap();
-    assert!(seen.iter().all(|(uri, _)| uri == "/v1/runs/run_1?wait=60"));
+    assert!(seen.iter().all(|seen| seen.uri == "/v1/runs/run_1?wait=60"));
 }
 
 #[tokio::test]
