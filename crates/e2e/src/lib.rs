@@ -2,6 +2,7 @@
 //!
 //! The support that the tests share:
 //! - [`binary`]: finds (and builds) `purvey` and runs its commands;
+//! - [`home`]: a server with its first owner, asked by commands;
 //! - [`server`]: a running `purvey serve`, to be stopped or killed;
 //! - [`client`]: HTTP requests and traversals, with answers kept whole;
 //! - [`sample`]: small catalogs;
@@ -26,6 +27,7 @@ pub mod binary;
 pub mod client;
 pub mod fault;
 pub mod history;
+pub mod home;
 pub mod objects;
 pub mod python;
 pub mod random;

@@ -8,75 +8,17 @@
 
 use e2e::{
     binary,
-    server::{self, ADMIN_TOKEN, Server},
+    home::{Home, text},
 };
-use serde_json::{Value, json};
-use std::{path::Path, process::Command};
-use tempfile::TempDir;
+use serde_json::json;
+use std::path::Path;
 
-struct Home {
-    _directory: TempDir,
-    server: Server,
-    token_file: std::path::PathBuf,
-}
+/// Programs that are slow, or say nothing that can be read.
+const PROVIDERS: &str = "[providers.sh]\nkind = \"command\"\ncommand = [\"/bin/sh\", \"-c\", \"cat > /dev/null; sleep 30\"]\nenvironment = [\"PATH\"]\n\
+             [providers.bad]\nkind = \"command\"\ncommand = [\"/bin/sh\", \"-c\", \"cat > /dev/null; echo not json\"]\nenvironment = [\"PATH\"]\n";
 
-impl Home {
-    fn start() -> Self {
-        let directory = TempDir::new().unwrap();
-        let data = directory.path().join("data");
-        let config = directory.path().join("purvey.toml");
-        std::fs::write(
-            &config,
-            "[providers.sh]\nkind = \"command\"\ncommand = [\"/bin/sh\", \"-c\", \"cat > /dev/null; sleep 30\"]\nenvironment = [\"PATH\"]\n\
-             [providers.bad]\nkind = \"command\"\ncommand = [\"/bin/sh\", \"-c\", \"cat > /dev/null; echo not json\"]\nenvironment = [\"PATH\"]\n",
-        )
-        .unwrap();
-        let mut serve = server::serve(&data);
-        serve.arg("--config").arg(&config);
-        let server = Server::run(serve).unwrap();
-        Self {
-            token_file: data.join("owner-token"),
-            server,
-            _directory: directory,
-        }
-    }
-
-    /// A command as the first owner.
-    fn owner(&self, arguments: &[&str]) -> Command {
-        let mut command = binary::command();
-        command
-            .args(arguments)
-            .args(["--server", &self.server.url, "--token-file"])
-            .arg(&self.token_file);
-        command
-    }
-
-    /// A command as the operator.
-    fn operator(&self, arguments: &[&str]) -> Command {
-        let mut command = binary::command();
-        command
-            .args(arguments)
-            .args(["--server", &self.server.url])
-            .env("PURVEY_TOKEN", ADMIN_TOKEN);
-        command
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        let arguments = [arguments, &["--json"]].concat();
-        binary::json(&binary::succeed(self.owner(&arguments)))
-    }
-
-    fn agent(&self, name: &str, provider: &str, more: &[&str]) -> String {
-        let arguments = [&["agent", "create", name, "--provider", provider], more].concat();
-        text(&self.json(&arguments)["id"])
-    }
-}
-
-fn text(value: &Value) -> String {
-    value
-        .as_str()
-        .unwrap_or_else(|| panic!("{value}"))
-        .to_owned()
+fn home() -> Home {
+    Home::start(PROVIDERS)
 }
 
 #[cfg(unix)]
@@ -87,7 +29,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_run_is_started_waited_for_watched_and_listed() {
-    let home = Home::start();
+    let home = home();
     #[cfg(unix)]
     assert_eq!(mode(&home.token_file), 0o600);
     let secret = std::fs::read_to_string(&home.token_file).unwrap();
@@ -129,7 +71,7 @@ fn a_run_is_started_waited_for_watched_and_listed() {
 
 #[test]
 fn failures_say_what_to_do_and_have_codes_of_their_own() {
-    let home = Home::start();
+    let home = home();
     let agent = home.agent("Echo", "echo", &[]);
     let absent = "agt_00000000000000000000000000000000";
     binary::fail(
@@ -182,7 +124,7 @@ fn failures_say_what_to_do_and_have_codes_of_their_own() {
 
 #[test]
 fn what_waits_says_why_and_a_cancel_ends_it_with_its_processes() {
-    let home = Home::start();
+    let home = home();
     let workspace = text(&home.json(&["workspace", "list"])["id"]);
     home.json(&[
         "workspace",
@@ -219,7 +161,7 @@ fn what_waits_says_why_and_a_cancel_ends_it_with_its_processes() {
 
 #[test]
 fn people_tokens_members_threads_and_triggers_have_their_commands() {
-    let home = Home::start();
+    let home = home();
     let workspace = home.json(&["workspace", "list"]);
     let organization = text(&workspace["organization_id"]);
     let workspace = text(&workspace["id"]);

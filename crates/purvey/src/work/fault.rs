@@ -20,7 +20,7 @@ pub(super) fn failure(error: &Error) -> Failure {
             Error::Connection { .. } => failure
                 .exit_code(NOT_NOW)
                 .hint("is the server running, and is --server (or PURVEY_SERVER) its origin?"),
-            Error::Usage(_) => failure.exit_code(USAGE),
+            Error::Usage(_) | Error::File { .. } => failure.exit_code(USAGE),
             _ => failure,
         };
     };
@@ -48,9 +48,32 @@ pub(super) fn failure(error: &Error) -> Failure {
         text::line(&problem.code),
         text::line(id)
     ));
+    if let Some(next) = next(&problem.code) {
+        return failure.hint(next);
+    }
     match (problem.status, problem.retry_after) {
         (401, _) => failure.hint("give a token with --token-file or PURVEY_TOKEN"),
         (_, Some(wait)) => failure.hint(format_args!("try again in {} s", wait.as_secs())),
         _ => failure,
     }
+}
+
+/// What to do after an upload that failed.
+fn next(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "artifact.size_mismatch" | "artifact.checksum_mismatch" => {
+            "the file changed while it was uploaded; upload it again"
+        }
+        "artifact.metadata_mismatch" => "the key names another upload; give another --key, or none",
+        "artifact.upload_failed" | "artifact.deleted" => {
+            "what the key names failed or was deleted; give another --key, or none"
+        }
+        "artifact.upload_active" => {
+            "the same upload is still under way; run the command again later"
+        }
+        "artifact.storage_quota" => {
+            "`purvey artifact delete` makes room, or ask the operator for more"
+        }
+        _ => return None,
+    })
 }

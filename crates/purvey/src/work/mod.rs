@@ -1,6 +1,7 @@
 //! The run platform on the command line: a client of any server's Work API.
 
 mod agent;
+mod artifact;
 mod connect;
 mod fault;
 mod input;
@@ -10,6 +11,7 @@ mod run;
 mod show;
 mod thread;
 mod token;
+mod transfer;
 mod trigger;
 mod watch;
 mod workspace;
@@ -33,6 +35,9 @@ pub(crate) enum WorkCommand {
     /// Start, watch, list and cancel runs
     #[command(subcommand, after_help = AFTER_HELP)]
     Run(run::RunCommand),
+    /// Upload, download, list and delete artifacts
+    #[command(subcommand, after_help = AFTER_HELP)]
+    Artifact(artifact::ArtifactCommand),
     /// Hold conversations with an agent
     #[command(subcommand, after_help = AFTER_HELP)]
     Thread(thread::ThreadCommand),
@@ -68,6 +73,7 @@ async fn dispatch(command: WorkCommand) -> Result<ExitCode, Failure> {
     match command {
         WorkCommand::Agent(command) => command.run().await,
         WorkCommand::Run(command) => command.run().await,
+        WorkCommand::Artifact(command) => command.run().await,
         WorkCommand::Thread(command) => command.run().await,
         WorkCommand::Trigger(command) => command.run().await,
         WorkCommand::Token(command) => command.run().await,

@@ -1,20 +1,24 @@
 //! `purvey run`
 
 use super::{
+    artifact,
     connect::{Connect, InWorkspace, Part, escaped},
     fault,
     input::Input,
-    show, watch,
+    show,
+    transfer::Bars,
+    watch,
 };
 use crate::{
     failure::{Failure, say},
     units::Time,
 };
 use clap::Subcommand;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use http::Method;
-use purvey_client::Started;
+use purvey_client::{Client, Started, Upload};
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 /// What can be done with runs.
 #[derive(Debug, Subcommand)]
@@ -22,7 +26,8 @@ pub(crate) enum RunCommand {
     /// Start a run of an agent
     #[command(
         after_help = "Sending the same start again under the same --key never makes a second run. With --wait the command \
-        ends when the run does; interrupted, the run goes on, and the same command with the same --key waits for it again."
+        ends when the run does; interrupted, the run goes on, and the same command with the same --key waits for it again. \
+        Files are uploaded once, however often the command is run."
     )]
     Start(Start),
     /// List runs, the newest first
@@ -48,6 +53,9 @@ pub(crate) struct Start {
     /// Artifact that the run may read; may be repeated
     #[arg(long = "artifact", value_name = "ID")]
     artifacts: Vec<String>,
+    /// File that the run may read: it is uploaded to the agent's workspace first; may be repeated
+    #[arg(long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Idempotency key: 1 to 255 visible ASCII characters [default: a new one]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -158,11 +166,37 @@ impl List {
 }
 
 impl Start {
+    /// Uploads the files; the same files make the same artifacts.
+    async fn upload(&self, client: &Client) -> Result<Vec<String>, Failure> {
+        if self.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let agent = format!("/v1/agents/{}", escaped(&self.agent));
+        let agent: Value = client
+            .get(&agent)
+            .await
+            .map_err(|error| fault::failure(&error))?;
+        let workspace = agent["workspace_id"].as_str().unwrap_or_default();
+        let bars = Bars::new();
+        let uploads = self.files.iter().map(|file| {
+            let what = Upload {
+                path: file.clone(),
+                ..Upload::default()
+            };
+            artifact::upload(client, workspace, &bars, what)
+        });
+        let uploaded: Vec<_> = stream::iter(uploads).buffered(4).try_collect().await?;
+        let ids = uploaded.iter().map(|uploaded| &uploaded.artifact["id"]);
+        Ok(ids.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
     async fn run(self) -> Result<ExitCode, Failure> {
         let client = self.connect.client()?;
         let mut body = json!({ "input": self.input.value()? });
-        if !self.artifacts.is_empty() {
-            body["artifacts"] = json!(self.artifacts);
+        let mut artifacts = self.artifacts.clone();
+        artifacts.extend(self.upload(&client).await?);
+        if !artifacts.is_empty() {
+            body["artifacts"] = json!(artifacts);
         }
         let path = format!("/v1/agents/{}/runs", escaped(&self.agent));
         let started = client
