@@ -14,13 +14,14 @@
 //! kind = "command"
 //! command = ["/usr/local/bin/tidy", "--json"]
 //! environment = ["PATH"]                # what it gets of the server's environment
+//! files = { most = 16, bytes = 104857600 } # it works on files, and may leave so many; these are the defaults of files = {}
 //! ```
 
 use crate::{
     clock::Clock,
     provider::{
-        Anthropic, ApiKey, Command, Endpoint, OpenAi, OutputLimitField, Priced, Prices, Providers,
-        Timeouts,
+        Anthropic, ApiKey, Command, Endpoint, FileLimits, OpenAi, OutputLimitField, Priced, Prices,
+        Providers, Timeouts,
     },
 };
 use serde::Deserialize;
@@ -31,6 +32,9 @@ use url::Url;
 const HIGHEST_PRICE: u32 = 1_000_000;
 /// The longest reply.
 const MOST_OUTPUT_TOKENS: u32 = 1_000_000;
+/// The most files that a program may leave, and bytes in them.
+const MOST_FILES: usize = 1_000;
+const MOST_FILE_BYTES: u64 = 1 << 40;
 /// The longest silence.
 const LONGEST_IDLE: u64 = 3_600;
 
@@ -56,6 +60,8 @@ pub struct ProviderConfig {
     pub command: Option<Vec<String>>,
     /// Names of the server's environment variables that the program gets; none unless set. Only for `command`.
     pub environment: Option<Vec<String>>,
+    /// That the program works on files, and how many it may leave. Only for `command`.
+    pub files: Option<FilesConfig>,
     /// What its models cost, by their names; a model that is not here costs nothing.
     #[serde(default)]
     pub prices: BTreeMap<String, PriceConfig>,
@@ -71,6 +77,16 @@ pub enum Kind {
     Anthropic,
     /// A program that reads and writes JSON.
     Command,
+}
+
+/// How many files a program may leave.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesConfig {
+    /// Most files, 0 to 1,000; 16 unless set.
+    pub most: Option<usize>,
+    /// Most bytes of all of them, 0 to 1 TiB; 100 MiB unless set.
+    pub bytes: Option<u64>,
 }
 
 /// One `[providers.NAME.prices."MODEL"]`.
@@ -197,6 +213,12 @@ impl Reader<'_> {
                 command,
             ),
             (
+                "files",
+                config.files.is_some(),
+                kind == Kind::Command,
+                command,
+            ),
+            (
                 "environment",
                 config.environment.is_some(),
                 kind == Kind::Command,
@@ -308,7 +330,26 @@ impl Reader<'_> {
             program,
             arguments: arguments.to_vec(),
             environment,
+            files: self
+                .config
+                .files
+                .map(|files| self.files(files))
+                .transpose()?,
         })
+    }
+
+    fn files(&self, files: FilesConfig) -> Result<FileLimits, ConfigError> {
+        let limits = FileLimits {
+            most: files.most.unwrap_or(16),
+            bytes: files.bytes.unwrap_or(100 << 20),
+        };
+        if limits.most > MOST_FILES {
+            return Err(self.error("files.most", format!("must be 0 to {MOST_FILES}")));
+        }
+        if limits.bytes > MOST_FILE_BYTES {
+            return Err(self.error("files.bytes", format!("must be 0 to {MOST_FILE_BYTES}")));
+        }
+        Ok(limits)
     }
 
     /// The file of a program: a path as it is, a name from the server's `PATH`.

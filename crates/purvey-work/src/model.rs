@@ -413,6 +413,9 @@ pub struct Run {
     pub started_by: UserId,
     /// What it may read.
     pub artifacts: Vec<ArtifactId>,
+    /// What it has made, once it has succeeded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub produced: Vec<ArtifactId>,
     /// When it was admitted.
     pub created_at: Timestamp,
 }

@@ -8,7 +8,7 @@ use crate::{
 use purvey_catalog::catalog::Catalog;
 use purvey_work::{
     Blobs, Bootstrapped, Chance, Clock, Platform, PlatformOptions, Store, SystemChance,
-    SystemClock, config,
+    SystemClock, UploadLimits, config,
     engine::{Engine, EngineParts, EngineSettings, OdpTools, SystemSleeper},
     provider::Providers,
 };
@@ -35,6 +35,8 @@ pub(crate) struct Opened {
     store: Store,
     alone: bool,
     providers: Providers,
+    blobs: Blobs,
+    uploads: UploadLimits,
     settings: EngineSettings,
     keep_runs: Option<Duration>,
 }
@@ -77,6 +79,8 @@ pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Opened, Failure> 
         engine.workers = workers.get() as usize;
     }
     Ok(Opened {
+        blobs: options.blobs.clone(),
+        uploads: options.uploads.clone(),
         platform: Platform::new(store.clone(), options),
         store,
         alone: settings.database.is_none(),
@@ -124,6 +128,8 @@ impl Opened {
         tokio::spawn(tend_artifacts(self.platform.clone()));
         tokio::spawn(fire_schedules(self.platform));
         Ok(Engine::start(EngineParts {
+            blobs: self.blobs,
+            uploads: self.uploads,
             store: self.store,
             providers: self.providers,
             tools: Arc::new(tools),

@@ -3,7 +3,7 @@
 use crate::{CALLERS, Outcome, place::Place};
 use futures_util::future::BoxFuture;
 use purvey_work::{
-    Platform, PlatformOptions, Principal, Store, SystemChance,
+    Blobs, Platform, PlatformOptions, Principal, Store, SystemChance, UploadLimits,
     engine::{Engine, EngineParts, EngineSettings, NoTools, SystemSleeper},
     provider::{
         CallError, Content, Echo, Message, Priced, Prices, Provider, Providers, Reply, Request,
@@ -165,6 +165,8 @@ impl Stage {
         };
         let priced = BTreeMap::from([("m".to_owned(), prices)]);
         Engine::start(EngineParts {
+            blobs: Blobs::nowhere(),
+            uploads: UploadLimits::default(),
             store: self.store.clone(),
             providers: Providers::default()
                 .with("echo", Priced::new(Echo, priced))

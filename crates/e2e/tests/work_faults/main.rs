@@ -20,6 +20,7 @@ mod model;
 mod orphans;
 #[path = "../../../purvey-work/tests/support/postgres.rs"]
 mod postgres;
+mod produced;
 mod proxy;
 mod shared;
 mod uploads;

@@ -21,7 +21,7 @@ use std::{
 
 const UPLOADERS: usize = 32;
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -83,7 +83,7 @@ fn upload(
     made
 }
 
-fn files(root: &Path) -> usize {
+pub(crate) fn files(root: &Path) -> usize {
     let entries = std::fs::read_dir(root).unwrap().map(Result::unwrap);
     entries
         .map(|entry| match entry.file_type().unwrap().is_dir() {

@@ -38,6 +38,7 @@ mod objects;
 mod outcomes;
 #[path = "../../../purvey-work/tests/support/postgres.rs"]
 mod postgres;
+mod produced;
 mod provider_limits;
 mod queue;
 mod refusals;

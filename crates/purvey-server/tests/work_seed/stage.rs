@@ -140,6 +140,11 @@ pub(crate) fn config() -> ServerConfig {
 /// The providers besides `echo`: `model`; `gate`, which ends once its file is there; programs that fail, say half a value, and say 42.
 fn providers(model: &Model, gate: &std::path::Path) -> config::ProviderConfigs {
     let shell = |script: &str| json!({ "kind": "command", "command": ["/bin/sh", "-c", script, gate], "environment": ["PATH"] });
+    let files = |script: &str| {
+        let mut provider = shell(script);
+        provider["files"] = json!({ "most": 2, "bytes": 1_500_000 });
+        provider
+    };
     let price = json!({ "input": 1_000_000, "output": 1_000_000, "max_output_tokens": 10 });
     serde_json::from_value(json!({
         "model": { "kind": "openai", "base_url": model.url(), "prices": { "dear": price } },
@@ -147,6 +152,14 @@ fn providers(model: &Model, gate: &std::path::Path) -> config::ProviderConfigs {
         "fails": shell("echo out of ink >&2; exit 3"),
         "half": shell(r#"echo '{"half":'"#),
         "number": shell("echo 42"),
+        "copies": files(r#"cat in/* > out/all; ls in > out/names; cat > out/../said; grep -q '"path":"in/000-a_b.txt"' said && echo '"copied"'"#),
+        "litters": files("echo left > out/left; exit 3"),
+        "again": files(r#"if [ -e "$0" ]; then echo new > out/new; echo 1; else touch "$0"; echo old > out/old; exit 75; fi"#),
+        "many": files("touch out/1 out/2 out/3; echo 1"),
+        "large": files("head -c 1500001 /dev/zero > out/large; echo 1"),
+        "nested": files("mkdir out/inner; echo 1"),
+        "linked": files("ln -s /etc/passwd out/passwd; echo 1"),
+        "fits": files("head -c 900000 /dev/zero > out/fits; echo 1"),
     }))
     .unwrap()
 }
@@ -176,10 +189,13 @@ impl Stage {
         options
             .providers
             .extend(providers.names().map(str::to_owned));
-        options.blobs = objects.blobs().await;
-        options.uploads = limits;
+        let blobs = objects.blobs().await;
+        options.blobs = blobs.clone();
+        options.uploads = limits.clone();
         let platform = Platform::new(store.clone(), options);
         let engine = Engine::start(EngineParts {
+            blobs,
+            uploads: limits,
             store,
             providers,
             tools: Arc::new(NoTools),

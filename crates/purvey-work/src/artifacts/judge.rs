@@ -98,9 +98,7 @@ impl UploadHead {
                 "Must be the SHA-256 of the bytes as 64 lower-case hexadecimal digits.",
             );
         }
-        let filename = filename
-            .and_then(decoded)
-            .filter(|name| (1..=FILENAME).contains(&name.chars().count()) && is_plain(name, ""));
+        let filename = filename.and_then(decoded).filter(|name| is_filename(name));
         if filename.is_none() {
             fault(
                 "X-Filename",
@@ -180,6 +178,11 @@ fn is_plain(text: &str, allowed: &str) -> bool {
     !text
         .chars()
         .any(|character| character.is_control() && !allowed.contains(character))
+}
+
+/// Whether an artifact may be called this.
+pub(crate) fn is_filename(name: &str) -> bool {
+    (1..=FILENAME).contains(&name.chars().count()) && is_plain(name, "")
 }
 
 /// How an upload is judged.
@@ -303,23 +306,13 @@ fn reserve(
     organization: OrganizationId,
     size: u64,
 ) -> Result<(), Error> {
-    let organization = organization.to_string();
-    session.execute(
-        "INSERT INTO storage (organization_id, bytes, uploads) VALUES ($1, 0, 0) ON CONFLICT DO NOTHING",
-        &[Param::Text(&organization)],
-    )?;
-    let row = session.row(
-        "SELECT bytes, uploads FROM storage WHERE organization_id = $1 /*pg:FOR UPDATE*/",
-        &[Param::Text(&organization)],
-    )?;
-    let row = row.ok_or(Code::ServerUnavailable)?;
-    let (bytes, uploads) = (row.int(0)?, row.int(1)?);
+    let (bytes, uploads) = hold(session, organization)?;
     if limits.per_minute > 0 {
         // The one that must have left the window before another may begin.
         let row = session.row(
             "SELECT created_at FROM artifacts WHERE organization_id = $1 ORDER BY created_at DESC LIMIT 1 OFFSET $2",
             &[
-                Param::Text(&organization),
+                Param::Text(&organization.to_string()),
                 Param::Int(i64::from(limits.per_minute) - 1),
             ],
         )?;
@@ -346,6 +339,42 @@ fn reserve(
         }
         .into());
     }
+    take_room(session, limits, organization, bytes, size)
+}
+
+/// Takes room for what a run has made.
+pub(super) fn room(
+    session: &mut dyn Session,
+    limits: &UploadLimits,
+    organization: OrganizationId,
+    size: u64,
+) -> Result<(), Error> {
+    let (bytes, _) = hold(session, organization)?;
+    take_room(session, limits, organization, bytes, size)
+}
+
+/// What an organization's artifacts take: its row is held from here to the end of the transaction.
+fn hold(session: &mut dyn Session, organization: OrganizationId) -> Result<(i64, i64), Error> {
+    let organization = organization.to_string();
+    session.execute(
+        "INSERT INTO storage (organization_id, bytes, uploads) VALUES ($1, 0, 0) ON CONFLICT DO NOTHING",
+        &[Param::Text(&organization)],
+    )?;
+    let row = session.row(
+        "SELECT bytes, uploads FROM storage WHERE organization_id = $1 /*pg:FOR UPDATE*/",
+        &[Param::Text(&organization)],
+    )?;
+    let row = row.ok_or(Code::ServerUnavailable)?;
+    Ok((row.int(0)?, row.int(1)?))
+}
+
+fn take_room(
+    session: &mut dyn Session,
+    limits: &UploadLimits,
+    organization: OrganizationId,
+    bytes: i64,
+    size: u64,
+) -> Result<(), Error> {
     let room = signed(limits.organization_bytes).saturating_sub(bytes);
     if signed(size) > room {
         return Err(Refusal {
@@ -362,7 +391,10 @@ fn reserve(
     }
     session.execute(
         "UPDATE storage SET bytes = bytes + $2, uploads = uploads + 1 WHERE organization_id = $1",
-        &[Param::Text(&organization), Param::Int(signed(size))],
+        &[
+            Param::Text(&organization.to_string()),
+            Param::Int(signed(size)),
+        ],
     )?;
     Ok(())
 }
@@ -385,7 +417,7 @@ pub(super) fn release(
     Ok(())
 }
 
-fn signed(size: u64) -> i64 {
+pub(super) fn signed(size: u64) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 

@@ -7,6 +7,7 @@
 mod blobs;
 mod judge;
 mod local;
+mod produce;
 mod receive;
 mod records;
 mod remote;
@@ -14,7 +15,8 @@ mod tend;
 
 pub use blobs::{Blobs, Bytewise};
 pub use judge::{UploadHead, UploadLimits};
-pub(crate) use judge::{Verdict, check_inputs, judge};
+pub(crate) use judge::{Verdict, check_inputs, is_filename, judge};
+pub(crate) use produce::{NewFile, forsake, inputs, made, place, renew_of};
 pub use receive::Piece;
 pub(crate) use receive::Receiving;
 pub(crate) use records::{delete, find_content, get, list};

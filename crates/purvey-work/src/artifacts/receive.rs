@@ -80,13 +80,7 @@ impl Receiving {
         self,
         body: impl Stream<Item = Piece> + Send,
     ) -> Result<Artifact, Error> {
-        let kept = match self.take(body).await {
-            Ok(sink) => self.leased(sink.keep()).await,
-            Err(failure) => Err(failure),
-        };
-        if let Err(failure) = kept {
-            return Err(self.fail(failure).await);
-        }
+        self.keep(body).await?;
         let id = self.artifact.id;
         match self
             .write(move |session, cx| tend::ready(session, cx, id))
@@ -99,6 +93,21 @@ impl Receiving {
             Ok(Err(Lost)) => Err(self.fail(Failure::Lost).await),
             // It may have become ready all the same; if not, its lease lapses and its bytes are collected.
             Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the bytes and makes them durable, or writes down why not; the artifact is not ready yet.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub(crate) async fn keep(&self, body: impl Stream<Item = Piece> + Send) -> Result<(), Error> {
+        let kept = match self.take(body).await {
+            Ok(sink) => self.leased(sink.keep()).await,
+            Err(failure) => Err(failure),
+        };
+        match kept {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(self.fail(failure).await),
         }
     }
 

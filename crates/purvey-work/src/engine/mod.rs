@@ -5,6 +5,7 @@
 //! again, so a step that acts elsewhere may do so twice, each time under the same `Idempotency-Key`.
 
 mod conversation;
+mod files;
 mod keeper;
 mod output;
 mod run;
@@ -19,6 +20,7 @@ pub use time::{Sleeper, SystemSleeper};
 pub use tools::{NoTools, OdpTools, ToolUse, Tools};
 
 use crate::{
+    artifacts::{Blobs, UploadLimits},
     clock::{Chance, Cx},
     error::Error,
     id::{RunId, WorkspaceId},
@@ -79,6 +81,10 @@ pub struct EngineParts {
     pub store: Store,
     /// What runs call.
     pub providers: Providers,
+    /// Where the bytes of artifacts are kept, for providers that work on files.
+    pub blobs: Blobs,
+    /// What bounds the artifacts that runs make.
+    pub uploads: UploadLimits,
     /// What models may use.
     pub tools: Arc<dyn Tools>,
     /// What time it is, and how it passes.

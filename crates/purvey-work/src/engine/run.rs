@@ -122,19 +122,22 @@ impl Node {
     /// workspace that somebody else holds must not keep back the others.
     pub(super) async fn gather(&self, write: Write) -> Result<Begun, Error> {
         // Apart, since each takes rows of the ledger in order, but not both in one transaction.
-        let lane = match write.what {
+        let lane = match &write.what {
             What::Begin { .. } => "begin",
-            What::End(_) => "end",
+            What::End(last) if last.produced.is_empty() => "end",
+            What::End(_) => return self.alone(write).await,
         };
         match self.writes.ask(lane, write.clone()).await {
-            Err(Error::Unavailable { .. }) => {
-                self.persist(write.lease.workspace, move |session, cx| {
-                    runs::alone(session, cx, &write)
-                })
-                .await
-            }
+            Err(Error::Unavailable { .. }) => self.alone(write).await,
             answer => answer,
         }
+    }
+
+    async fn alone(&self, write: Write) -> Result<Begun, Error> {
+        self.persist(write.lease.workspace, move |session, cx| {
+            runs::alone(session, cx, &write)
+        })
+        .await
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     Node,
     conversation::{Conversation, refused},
+    files::Workplace,
     output,
     run::{End, Provider},
     tools::{ToolUse, described},
@@ -55,12 +56,13 @@ pub(super) async fn call(
 ) -> Result<Called, Error> {
     let definition = &claim.definition;
     let prices = provider.prices(&definition.model);
-    let request = Request {
+    let mut request = Request {
         model: definition.model.clone(),
         instructions: conversation.instructions.clone(),
         messages: conversation.messages.clone(),
         tools: definition.tools.iter().copied().map(described).collect(),
         max_output_tokens: prices.max_output_tokens,
+        place: None,
     };
     let step = Step {
         node,
@@ -71,6 +73,15 @@ pub(super) async fn call(
     let mut budget = Budget::new().with_deadline(system_time(claim.deadline));
     loop {
         let number = budget.retries() + 1;
+        // A new place for each call: what one that failed has left is nobody's.
+        let workplace = match provider.provider().files() {
+            None => None,
+            Some(limits) => match Workplace::lay_out(node, claim, limits).await? {
+                Ok(workplace) => Some(workplace),
+                Err(outcome) => return Ok(Called::Ended(End::Outcome(outcome))),
+            },
+        };
+        request.place = workplace.as_ref().map(Workplace::place);
         if let Begun::Refused(limit) = step.begin(number).await? {
             return Ok(Called::Ended(End::Outcome(Outcome::Failed {
                 code: limit.code,
@@ -81,7 +92,7 @@ pub(super) async fn call(
         let error = match provider.provider().call(&request).await {
             Ok(reply) => {
                 let usage = reply.usage.unwrap_or_else(|| provider.most(&request));
-                return step.keep(number, &prices, usage, reply).await;
+                return step.keep(number, &prices, usage, reply, workplace).await;
             }
             Err(error) => error,
         };
@@ -214,11 +225,19 @@ impl Step<'_> {
         prices: &Prices,
         usage: Usage,
         reply: Reply,
+        workplace: Option<Workplace>,
     ) -> Result<Called, Error> {
-        let outcome = match reply.tool_calls.is_empty() {
+        let mut outcome = match reply.tool_calls.is_empty() {
             true => Some(judge(self.claim, reply.clone()).await?),
             false => None,
         };
+        let mut produced = Vec::new();
+        if let (Some(Outcome::Succeeded { .. }), Some(workplace)) = (&outcome, workplace) {
+            match workplace.take(self.node, self.claim).await? {
+                Ok(taken) => produced = taken,
+                Err(failed) => outcome = Some(failed),
+            }
+        }
         let result = serde_json::to_value(&reply).map_err(|error| Error::Store {
             detail: error.to_string(),
         })?;
@@ -231,6 +250,7 @@ impl Step<'_> {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
                 outcome,
+                produced,
             }));
             self.node.gather(Write { lease, call, what }).await?;
             return Ok(Called::Ended(End::Done));

@@ -1,12 +1,14 @@
 //! `command`: a program of the operator's, started once for each call.
 //!
 //! The program reads one JSON object `{input, instructions, model}` from its standard input and writes one JSON value, the output, to its
-//! standard output. Exit code 0 is success, 75 (`EX_TEMPFAIL`) a failure that is tried again, anything else a failure. Its environment
+//! standard output. One that works on files is started in a directory of its own: `in/` holds the run's artifacts, which `artifacts` of the
+//! object describes, and what it leaves in `out/` becomes artifacts of the run. Exit code 0 is success, 75 (`EX_TEMPFAIL`) a failure that is tried again, anything else a failure. Its environment
 //! holds what the configuration names and nothing else. It leads a process group of its own, which is killed when the call is given
 //! up, when the program has ended, and when this process is killed; what leaves that group on purpose is out of reach.
 
 use super::{
-    CallError, Content, OUTPUT_BYTES, Provider, Reply, Request, Retry, Usage, echo, guard,
+    CallError, Content, FileLimits, OUTPUT_BYTES, Provider, Reply, Request, Retry, Usage, echo,
+    guard,
 };
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -16,7 +18,7 @@ use std::{
     ffi::OsString,
     io,
     os::unix::process::CommandExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ExitStatus, Stdio},
     sync::Arc,
 };
@@ -40,11 +42,17 @@ pub struct Command {
     pub arguments: Vec<String>,
     /// Its whole environment.
     pub environment: Vec<(String, OsString)>,
+    /// What it may leave in files, if it works on files.
+    pub files: Option<FileLimits>,
 }
 
 impl Provider for Command {
     fn call<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(self.run(request))
+    }
+
+    fn files(&self) -> Option<FileLimits> {
+        self.files
     }
 
     fn most_input_tokens(&self, _: &Request) -> u64 {
@@ -54,14 +62,18 @@ impl Provider for Command {
 
 impl Command {
     async fn run(&self, request: &Request) -> Result<Reply, CallError> {
-        let given = json!({
+        let mut given = json!({
             "input": echo::input(request),
             "instructions": request.instructions,
             "model": request.model,
         });
+        if let Some(place) = &request.place {
+            given["artifacts"] = json!(place.given);
+        }
+        let directory = request.place.as_ref().map(|place| &*place.directory);
         let unable =
             |error: io::Error| failed(format!("The command cannot be started: {}.", error.kind()));
-        let (group, pipes) = Group::start(self).map_err(unable)?;
+        let (group, pipes) = Group::start(self, directory).map_err(unable)?;
         let Pipes {
             mut stdin,
             stdout,
@@ -114,9 +126,13 @@ struct Pipes {
 }
 
 impl Group {
-    fn start(command: &Command) -> io::Result<(Self, Pipes)> {
+    fn start(command: &Command, directory: Option<&Path>) -> io::Result<(Self, Pipes)> {
         guard::ready();
-        let mut child = std::process::Command::new(&command.program)
+        let mut child = std::process::Command::new(&command.program);
+        if let Some(directory) = directory {
+            child.current_dir(directory);
+        }
+        let mut child = child
             .args(&command.arguments)
             .env_clear()
             .envs(

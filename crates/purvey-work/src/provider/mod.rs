@@ -23,10 +23,11 @@ pub use openai::{OpenAi, OutputLimitField};
 pub use registry::{Priced, Prices, Providers};
 pub use reset::{LONGEST_WAIT, reset_signal};
 
+use crate::id::ArtifactId;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Most bytes of what a run's provider gives as its output.
 pub const OUTPUT_BYTES: usize = 1_048_576;
@@ -37,6 +38,11 @@ const TOOLS_PREAMBLE: u64 = 1_024;
 pub trait Provider: Send + Sync {
     /// Makes one call. Dropping the future gives the call up: connections are closed, processes killed.
     fn call<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Reply, CallError>>;
+
+    /// How many files it may leave, if it works on files.
+    fn files(&self) -> Option<FileLimits> {
+        None
+    }
 
     /// Most tokens that the request can count as. A token stands for at least one byte, so the bytes of the request bound it.
     fn most_input_tokens(&self, request: &Request) -> u64 {
@@ -65,6 +71,45 @@ pub struct Request {
     pub tools: Vec<Tool>,
     /// Most tokens of the reply.
     pub max_output_tokens: u32,
+    /// Where its files are, for a provider that works on files.
+    #[serde(skip)]
+    pub place: Option<Place>,
+}
+
+/// What a provider may leave in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileLimits {
+    /// Most files.
+    pub most: usize,
+    /// Most bytes of all of them.
+    pub bytes: u64,
+}
+
+/// A directory for one call: `in/` holds what is given, what is in `out/` when the call succeeds is taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// It is gone after the call.
+    pub directory: PathBuf,
+    /// The run's artifacts.
+    pub given: Vec<Given>,
+}
+
+/// An artifact that a provider is given as a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Given {
+    /// Its identifier.
+    pub id: ArtifactId,
+    /// What its uploader calls it.
+    pub filename: String,
+    /// What its uploader says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Bytes.
+    pub size: u64,
+    /// Their SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+    /// The file, relative to the directory.
+    pub path: String,
 }
 
 /// One contribution to the conversation.

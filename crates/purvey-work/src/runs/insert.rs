@@ -98,6 +98,7 @@ impl Admitted {
             turn_id: turn.as_ref().map(|turn| turn.id),
             started_by: place.user,
             artifacts: start.artifacts.clone(),
+            produced: Vec::new(),
             created_at: cx.now,
         };
         let key = start.key.as_ref();

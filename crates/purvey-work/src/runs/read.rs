@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 const RUN: &str = "id, workspace_id, agent_id, status, queued_since, started_at, finished_at, input, output, error_code, error_detail,
     limit_detail, verification_status, verification_errors, cost_micros, attempt, trigger_id, turn_id, started_by, artifacts, created_at,
-    position, blocked, thread_id";
+    position, blocked, thread_id, produced";
 
 /// Which runs of a workspace to list.
 #[derive(Clone, Copy, Debug, Default)]
@@ -181,6 +181,7 @@ impl Waiting {
             turn_id: row.opt_text(17)?.map(|_| row.parsed(17)).transpose()?,
             started_by: row.parsed(18)?,
             artifacts: row.json(19)?.ok_or_else(missing)?,
+            produced: row.json(24)?.unwrap_or_default(),
             created_at: Timestamp::from_millis(row.int(20)?),
         };
         Ok(Self {

@@ -10,11 +10,11 @@ use super::{
     work::{self, Begun, CallOf, StepDone},
 };
 use crate::{
-    budget,
+    artifacts, budget,
     clock::Cx,
     code::Code,
     error::Error,
-    id::{RunId, WorkspaceId},
+    id::{ArtifactId, RunId, WorkspaceId},
     model::{StepKind, StepState},
     sql::{Param, Session, parts, values},
 };
@@ -50,6 +50,8 @@ pub(crate) struct Last {
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
     pub(crate) outcome: Outcome,
+    /// What it made, which becomes ready with this; then it is written alone.
+    pub(crate) produced: Vec<ArtifactId>,
 }
 
 /// Does all of it, each as if it came alone. What is begun may be refused; what ends is answered [`Begun::Go`].
@@ -145,6 +147,7 @@ pub(crate) fn alone(session: &mut dyn Session, cx: Cx<'_>, write: &Write) -> Res
                 output_tokens: last.output_tokens,
             };
             work::keep(session, cx, lease, (*call, last.micros), &step)?;
+            artifacts::made(session, cx, lease.run, &last.produced)?;
             finish::finish(session, cx, lease, &last.outcome)?;
             Ok(Begun::Go)
         }

@@ -108,7 +108,10 @@ const ARTIFACTS: &[&str] = &[
         id TEXT PRIMARY KEY, organization_id TEXT NOT NULL, workspace_id TEXT NOT NULL REFERENCES workspaces (id),
         filename TEXT NOT NULL, description TEXT, size BIGINT NOT NULL, sha256 TEXT NOT NULL, status TEXT NOT NULL,
         failure TEXT, created_by TEXT NOT NULL, lease_until BIGINT, kept BIGINT NOT NULL, upload TEXT,
-        created_at BIGINT NOT NULL, ended_at BIGINT)",
+        run_id TEXT, created_at BIGINT NOT NULL, ended_at BIGINT)",
+    // What a run makes, which becomes ready as the run ends; the run then says so itself.
+    "CREATE INDEX artifacts_of_run ON artifacts (run_id) WHERE run_id IS NOT NULL",
+    "ALTER TABLE runs ADD COLUMN produced TEXT",
     "CREATE INDEX artifacts_of_workspace ON artifacts (workspace_id, id)",
     "CREATE INDEX artifacts_of_organization ON artifacts (organization_id, created_at)",
     "CREATE INDEX artifacts_uploading ON artifacts (lease_until) WHERE status = 'uploading'",

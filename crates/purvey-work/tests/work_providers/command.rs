@@ -7,6 +7,7 @@ use std::{path::PathBuf, time::Duration};
 
 fn shell(script: &str) -> Command {
     Command {
+        files: None,
         program: PathBuf::from("/bin/sh"),
         arguments: vec!["-c".into(), script.into()],
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

@@ -30,6 +30,7 @@ async fn a_real_server_answers() {
         }],
         tools: Vec::new(),
         max_output_tokens: 32,
+        place: None,
     };
     let provider = OpenAi::new(endpoint, None);
     let reply = provider.call(&request).await.unwrap();

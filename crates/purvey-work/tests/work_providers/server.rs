@@ -178,5 +178,6 @@ pub(crate) fn request() -> Request {
         }],
         tools: Vec::new(),
         max_output_tokens: 256,
+        place: None,
     }
 }

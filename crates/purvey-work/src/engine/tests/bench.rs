@@ -1,6 +1,7 @@
 //! A workspace with one agent, an engine, and what tests need to script them.
 
 use crate::{
+    artifacts::{Blobs, UploadLimits},
     clock::{Chance, Clock, Timestamp},
     engine::{Engine, EngineParts, EngineSettings, Sleeper, ToolUse, Tools},
     id::{AgentId, OrganizationId, RunId, ThreadId, TurnId, UserId, WorkspaceId},
@@ -275,6 +276,8 @@ impl Bench {
         let scripting = Scripting(self.script.clone(), self.time.clone());
         let provider = Priced::new(scripting, BTreeMap::from([("m".to_owned(), prices)]));
         Engine::start(EngineParts {
+            blobs: Blobs::nowhere(),
+            uploads: UploadLimits::default(),
             store: self.store.clone(),
             providers: Providers::default().with("script", provider),
             tools: self.tools.clone(),

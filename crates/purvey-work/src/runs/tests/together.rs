@@ -60,6 +60,7 @@ fn ends(lease: &Lease, micros: i64, outcome: Outcome) -> Write {
         lease: lease.clone(),
         call: CallOf { seq: 1, call: 1 },
         what: What::End(Box::new(runs::Last {
+            produced: Vec::new(),
             micros,
             result: json!({"run": lease.run}),
             input_tokens: 3,
