@@ -104,7 +104,14 @@ fn an_action_is_invoked_only_when_it_is_meant() {
     let arguments = ["invoke", &fake.url, "lamp", "buy", "--input", input];
     let said = fails(2, &arguments);
     assert!(said.contains("--yes"), "{said}");
-    assert!(fake.requests().is_empty(), "nothing is fetched either");
+    let read = fake
+        .requests()
+        .iter()
+        .all(|request| request.method == "GET");
+    assert!(read, "nothing is sent");
+    // What cannot be done is said before it is asked whether to do it.
+    let said = fails(4, &["invoke", &fake.url, "lamp", "sell"]);
+    assert!(said.contains("sell") && said.contains("buy"), "{said}");
 
     let meant = [
         &arguments[..],

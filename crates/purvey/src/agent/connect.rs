@@ -83,14 +83,16 @@ impl Connect {
     }
 
     fn store(&self) -> Result<Cache, Failure> {
-        let named = self.cache.clone().filter(|_| !self.no_cache);
-        if let Some(path) = named {
+        if self.no_cache {
+            return Ok(Cache::memory(0));
+        }
+        if let Some(path) = self.cache.clone() {
             return Cache::directory(&path, DIRECTORY_BYTES).map_err(|error| {
                 Failure::usage(format_args!("--cache {}: {error}", path.display()))
                     .hint("name a directory that can be written to, or use --no-cache")
             });
         }
-        let usual = user_directory().filter(|_| !self.no_cache && !self.reach.local);
+        let usual = user_directory().filter(|_| !self.reach.local);
         let kept = usual.and_then(|path| Cache::directory(path, DIRECTORY_BYTES).ok());
         Ok(kept.unwrap_or_else(|| Cache::memory(MEMORY_BYTES)))
     }

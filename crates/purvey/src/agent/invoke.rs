@@ -85,10 +85,6 @@ fn field(text: &str) -> Result<(HeaderName, HeaderValue), &'static str> {
 
 impl Invoke {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        if !self.yes && !self.can_ask() {
-            return Err(Failure::usage("nobody can be asked whether to do it")
-                .hint("say that you mean it with --yes"));
-        }
         let body = self.body()?;
         let (service, progress) = self.connect.service(&self.origin).await?;
         let found = service.get_offering(&self.id).await;
@@ -97,6 +93,10 @@ impl Invoke {
         let action = self.action(&found)?;
         let size = body.as_ref().map(Vec::len);
         let input = self.request(action, body);
+        if !self.yes && !self.can_ask() {
+            return Err(Failure::usage("nobody can be asked whether to do it")
+                .hint("say that you mean it with --yes"));
+        }
         if !self.yes && !confirmed(action, size).await? {
             say(format_args!("nothing was sent"));
             return Ok(ExitCode::from(FAILED));

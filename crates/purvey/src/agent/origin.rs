@@ -23,9 +23,12 @@ pub(crate) fn parse(text: &str, local: LocalDevelopment) -> Result<ServiceOrigin
     let allowed = ServiceOrigin::from_url(&url, LocalDevelopment::Allowed);
     let Ok(origin) = allowed else {
         return Err(match url.scheme() {
-            "http" => {
-                wrong("is no Service: only https is").hint("--local allows http on localhost")
-            }
+            "http" => wrong("is no Service: only https is").hint(match local {
+                LocalDevelopment::Refused => "--local allows http on localhost",
+                LocalDevelopment::Allowed => {
+                    "--local allows http on localhost, 127.0.0.1 and [::1], written like this"
+                }
+            }),
             "https" => wrong("has no host that a Service can have").hint(example),
             _ => wrong("is no Service: only https is").hint(example),
         });
@@ -137,7 +140,17 @@ mod tests {
             &["its origin is https://a.example"],
         );
         refused("http://localhost:8080", Refused, &["--local"]);
-        refused("http://a.example", Allowed, &["only https"]);
+        for other in [
+            "http://a.example",
+            "http://localhost.:8080",
+            "http://127.0.0.2",
+        ] {
+            refused(
+                other,
+                Allowed,
+                &["only https", "127.0.0.1 and [::1], written"],
+            );
+        }
         refused("ftp://a.example", Refused, &["only https"]);
         for nothing in ["", "a b", "https://", "a.example:port", "[::1"] {
             refused(
