@@ -1,12 +1,6 @@
-//! The power cut at random points of recorded runs: whatever the disk then holds, nothing acknowledged is lost and no half
-//! catalog is served.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a failure in a test's helper is the test's failure"
-)]
+//! The catalog: nothing acknowledged is lost and no half catalog is served.
 
+use crate::cuts::each_cut;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -16,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use e2e::binary;
 use e2e::client::Client;
-use e2e::fault::{Disk, Log, Mark, Recorder, Style, without_sync};
+use e2e::fault::{Mark, Recorder, without_sync};
 use e2e::history::{History, Progress, State};
 use e2e::random::{Random, rounds, seed};
 use e2e::sample;
@@ -73,65 +67,6 @@ impl Ledger {
         let mut command = serve(data);
         self.recorder.attach(&mut command);
         Server::run(command).unwrap()
-    }
-}
-
-/// Cuts the power of a recorded run `count` times, `often` around one of these marks, and looks at each image, on two threads.
-fn each_cut(
-    start: &Disk,
-    log: &Log,
-    (count, often): (usize, &[Mark]),
-    random: &mut Random,
-    look: impl Fn(usize, &Path, &mut Random) + Sync,
-) {
-    let mut cuts: Vec<usize> = (0..count).map(|_| log.cut(often, random)).collect();
-    cuts.sort_unstable();
-    let mut randoms = [random.fork(), random.fork()];
-    thread::scope(|scope| {
-        for (half, random) in randoms.iter_mut().enumerate() {
-            let (cuts, look) = (&cuts, &look);
-            scope.spawn(move || {
-                let mut disk = start.clone();
-                for cut in cuts.iter().skip(half).step_by(2) {
-                    let style = if random.chance(60) {
-                        Style::Random
-                    } else {
-                        *random.pick(&Style::ALL)
-                    };
-                    let image = Image {
-                        path: Some(TempDir::new().unwrap()),
-                        cut: *cut,
-                        style,
-                    };
-                    let path = image.path.as_ref().unwrap().path();
-                    disk.replay(log, *cut);
-                    disk.after_power_cut(style, random, path);
-                    look(*cut, path, random);
-                }
-            });
-        }
-    });
-}
-
-/// An image; kept and named when its test fails.
-struct Image {
-    path: Option<TempDir>,
-    cut: usize,
-    style: Style,
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        if thread::panicking()
-            && let Some(path) = self.path.take()
-        {
-            eprintln!(
-                "cut {}, {:?}: the image (with what was done to it since) is {}",
-                self.cut,
-                self.style,
-                path.keep().display()
-            );
-        }
     }
 }
 
