@@ -22,7 +22,7 @@
 //! **Scores.** Let `N` be the documents that the caller sees, and `n` those of them that have a word's most frequent form in the field where most have it. The word counts its rareness `ln(1 + (N - n + 0.5) / (n + 0.5))` times the sum over the fields of the field's weight times
 //! `2.2 f / (f + 1.2 (0.25 + 0.75 l / a))`, `f` being how often it occurs there, `l` the field's length in indexed forms (from 40 on rounded down, by a ninth at most) and `a` the average length in what the caller sees: BM25. Of several forms in one field the best counts; a
 //! stem counts 0.8 and a word that is written as one with its neighbour 0.6 of the word itself. Where none of the last word's forms is, what it is the beginning of counts 0.5, as if it occurred once, and as rare as all that begins so: `n` is then the documents that
-//! have any such word, if they are more. Neighbours of the query that are neighbours in a field add a quarter of the sum of their rareness times
+//! have any such word, if they are more. Neighbours of the query that both stand in a field, and there beside each other or in one word, add a quarter of the sum of their rareness times
 //! the field's weight. Nothing that is dead or hidden from the caller has a part in any of this.
 
 mod analyzer;

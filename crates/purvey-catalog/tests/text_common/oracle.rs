@@ -448,7 +448,13 @@ fn length(places: &BTreeMap<String, Vec<i64>>) -> usize {
 }
 
 fn are_neighbours(left: &Word, right: &Word, places: &BTreeMap<String, Vec<i64>>) -> bool {
-    let as_one = left.joins.iter().any(|(join, first, last)| {
+    // What insists on its mark or is a number may be in a join of what stands beside it that does not stand for it.
+    let is_there = |word: &Word| spellings(word).iter().any(|(s, _)| places.contains_key(s));
+    if !is_there(left) || !is_there(right) {
+        return false;
+    }
+    let mut joins = left.joins.iter().chain(&right.joins);
+    let as_one = joins.any(|(join, first, last)| {
         *first <= left.number && right.number <= *last && places.contains_key(join)
     });
     let at = |word: &Word| places.get(&word.own).cloned().unwrap_or_default();

@@ -102,6 +102,29 @@ fn random_catalogs_match_the_oracle() {
 }
 
 #[test]
+fn what_was_found_at_random_matches_the_oracle() {
+    let none: Doc = vec![vec![], vec![]];
+    let texts =
+        |texts: &[&str]| -> Doc { vec![vec![], texts.iter().map(ToString::to_string).collect()] };
+    let named = vec![
+        vec!["left.left ".to_owned()],
+        vec!["left padleft ".to_owned()],
+    ];
+    // The end of a number and the word after it, joined as in another text of the same document, and the other way about; a word with its
+    // mark, which the join that has it without does not stand for.
+    for (doc, query) in [
+        (texts(&["v1-1234 ", "1234 foo foo1 "]), "v1-1234 foo "),
+        (texts(&["foo1 x", "12-34"]), "foo 12-34"),
+        (named, "pad .left "),
+    ] {
+        let docs = [none.clone(), doc];
+        let config = config(PLAIN, &[3.0, 1.0]);
+        let index = Indexed::without(&config, &docs, &[2], &[]);
+        check(&index, &Oracle::new(&docs, &[], &config.weights), query).unwrap();
+    }
+}
+
+#[test]
 fn many_documents_match_the_oracle() {
     // So many that postings have several blocks, with short and long texts apart so that averages of segments differ.
     let mut state = 1_u64;
