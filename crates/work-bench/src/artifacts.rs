@@ -75,7 +75,12 @@ pub(crate) fn run(bench: &Bench, _: &Runtime) -> Outcome<()> {
     let server = Server::start(
         purvey,
         &data,
-        &["--uploads-per-minute", "1000000", "--storage-quota", "1TiB"],
+        &[
+            "--uploads-per-minute",
+            "1000000",
+            "--storage-quota",
+            "1024GiB",
+        ],
     )?;
     let caller = Caller::new(&server, &data)?;
     let idle = server.peak()?;

@@ -23,9 +23,9 @@ use std::{
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// Bytes that are written at once, if they have come by then.
-const CHUNK: usize = 256 * 1_024;
+const CHUNK: usize = 64 * 1_024;
 /// Bytes that wait to be written, at most: beyond, nothing more is read.
-const AHEAD: usize = 512 * 1_024;
+const AHEAD: usize = 128 * 1_024;
 /// How often the pace is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
