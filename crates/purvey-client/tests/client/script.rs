@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 #[derive(Clone)]
 pub(crate) enum Act {
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// Answers at once and reads no body.
+    /// Answers at once, while the body still comes.
     Early(u16, Vec<(&'static str, String)>, String),
     /// Sends these bytes, and no more if the connection is to break then.
     Send(u16, Vec<(&'static str, String)>, Vec<u8>, bool),
@@ -67,6 +67,11 @@ async fn answer(State(script): State<Script>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = match act {
         Act::Answer(..) => to_bytes(body, usize::MAX).await.unwrap_or_default(),
+        Act::Early(..) => {
+            // A server that closed the connection on what still comes could take its answer back.
+            tokio::spawn(to_bytes(body, usize::MAX));
+            Bytes::new()
+        }
         _ => Bytes::new(),
     };
     script.seen.lock().unwrap().push(Seen {

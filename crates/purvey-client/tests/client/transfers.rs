@@ -241,7 +241,7 @@ async fn the_same_upload_has_the_same_key_and_another_one_another() {
 }
 
 #[tokio::test]
-async fn an_early_refusal_is_read_though_the_body_is_not() {
+async fn an_early_refusal_is_read_while_the_body_is_still_sent() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("large");
     fs::write(&path, vec![7; 40_000_000]).unwrap();
